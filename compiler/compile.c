@@ -1,0 +1,82 @@
+/* attnc SPEC.yaml…: writes the C and the header of every spec, and what else --emit asks for. */
+#include "compiler.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A file name as make reads it back. */
+static void depfile_name(struct text *out, const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        if (*c == ' ' || *c == '\t' || *c == '#') text_add(out, "\\");
+        if (*c == '$') text_add(out, "$");
+        text_append(out, c, 1);
+    }
+}
+
+static enum status write_depfile(const struct options *o, const char *stem, const char *const *made, int count, const char *file)
+{
+    struct text path = {0}, line = {0};
+    if (o->depfile_path) text_add(&path, "%s", o->depfile_path);
+    else text_add(&path, "%s.d", stem);
+    if (o->depfile_target) text_add(&line, "%s", o->depfile_target);
+    for (int k = 0; k < count && !o->depfile_target; k++) {
+        if (k) text_add(&line, " ");
+        depfile_name(&line, made[k]);
+    }
+    text_add(&line, ": ");
+    depfile_name(&line, file);
+    text_add(&line, "\n");
+    enum status status = write_whole(o, path.data, line.data, line.length);
+    text_free(&path);
+    text_free(&line);
+    return status;
+}
+
+static enum status compile_one(const struct options *o, const char *file)
+{
+    enum status status;
+    struct product *p = product_make(file, o, &status);
+    if (!p) return status;
+    struct text graph = {0}, loops = {0}, stem = {0};
+    graph_print(p->graph, &graph);
+    loops_print(p->compilation[0]->loops, &loops);
+    const struct {
+        bool wanted;
+        const char *extension;
+        const struct text *text;
+    } output[] = {{o->emit_h && !(o->to_stdout && o->emit_c), "h", &p->header}, {o->emit_c, "c", &p->source}, {o->emit_graph, "graph", &graph}, {o->emit_loops, "loops", &loops}};
+    enum { OUTPUTS = sizeof output / sizeof *output };
+    if (o->out_dir && strcmp(o->out_dir, ".") != 0) text_add(&stem, "%s%s", o->out_dir, o->out_dir[strlen(o->out_dir) - 1] == '/' ? "" : "/");
+    text_add(&stem, "%s", p->spec->name);
+    const char *made[OUTPUTS];
+    int count = 0;
+    for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
+        if (!output[k].wanted) continue;
+        if (o->to_stdout) {
+            if (fwrite(output[k].text->data, 1, output[k].text->length, stdout) != output[k].text->length || fflush(stdout) != 0) {
+                complain(o, "cannot write to standard output: %s", strerror(errno));
+                status = STATUS_MACHINE;
+            }
+            continue;
+        }
+        made[count] = arena_printf(p->arena, "%s.%s", stem.data, output[k].extension);
+        status = write_whole(o, made[count++], output[k].text->data, output[k].text->length);
+    }
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout) status = write_depfile(o, stem.data, made, count, file);
+    text_free(&graph);
+    text_free(&loops);
+    text_free(&stem);
+    product_free(p);
+    return status;
+}
+
+int command_compile(const struct options *o)
+{
+    enum status worst = STATUS_DONE;
+    for (int k = 0; k < o->files; k++) {
+        enum status status = compile_one(o, o->file[k]);
+        if (status > worst) worst = status;
+    }
+    return worst;
+}

@@ -1,0 +1,293 @@
+/* What attnc does: the spec, the graph built from it, the passes, the emitted C, the commands. */
+#ifndef ATTNC_COMPILER_H
+#define ATTNC_COMPILER_H
+
+#include "../ir/ir.h"
+
+#define ATTNC_VERSION "0.1.0"
+
+enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
+
+/* ---- YAML as a tree with positions (yaml.c, over libyaml) ---- */
+
+enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_REAL, YAML_WORD, YAML_LIST, YAML_MAP };
+struct yaml {
+    enum yaml_kind kind;
+    struct position at;
+    const char *text;      /* the scalar as written */
+    bool quoted;           /* a quoted or block scalar, always a WORD */
+    bool flag;             /* BOOL */
+    int64_t integer;       /* INT; one that does not fit is a REAL */
+    double real;           /* INT, REAL */
+    int count;             /* LIST, MAP */
+    struct yaml **item;    /* LIST: elements; MAP: values */
+    struct yaml **key;     /* MAP: scalars */
+    const char *origin;    /* the --set it came from, or NULL */
+    bool wrong;            /* an error about it has been reported: readers keep quiet */
+    bool partial;          /* MAP: an entry was refused, so a key that is missing need not be */
+};
+enum { YAML_MOST_BYTES = 1 << 20 };
+/* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no tree to go on with. */
+struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
+/* The value of a --set: its nodes are positioned nowhere and know `origin`, and so do the errors. */
+struct yaml *yaml_read_override(struct arena *arena, const char *text, const char *origin, struct diagnostics *d);
+/* A node for the plain scalar `text`, positioned nowhere. */
+struct yaml *yaml_plain(struct arena *arena, const char *text);
+/* The value of a key of a map, or NULL. */
+struct yaml *yaml_get(const struct yaml *map, const char *key);
+
+/* ---- the spec (spec.c, spec.def) ---- */
+
+enum prepare_kind { PREPARE_LAYERNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
+struct prepare {
+    enum prepare_kind kind;
+    struct position at;
+    bool affine;      /* layernorm */
+    double eps;       /* layernorm, l2norm */
+    double base;      /* rope */
+    bool halves;      /* rope: pairs (t, t + D/2) instead of (2t, 2t + 1) */
+    double by;        /* scale */
+};
+
+enum similarity_kind { SIMILARITY_SOFTMAX, SIMILARITY_POLYNOMIAL, SIMILARITY_POLYNOMIAL_SQUARE, SIMILARITY_POLYSKETCH, SIMILARITY_LINEAR, SIMILARITY_CUSTOM };
+enum compatibility_kind { COMPATIBILITY_DOT, COMPATIBILITY_MULTIPLICATIVE, COMPATIBILITY_ADDITIVE };
+enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE };
+enum feature_kind { FEATURE_IDENTITY, FEATURE_ELU_PLUS_ONE, FEATURE_RELU, FEATURE_SQUARED_RELU, FEATURE_TAYLOR1, FEATURE_FAVOR_POSITIVE,
+                    FEATURE_FAVOR_TRIG, FEATURE_FAVOR_RELU, FEATURE_HEDGEHOG };
+struct similarity {
+    enum similarity_kind kind;
+    struct position at;
+    /* softmax */
+    bool has_scale, has_cap;
+    double scale, cap;
+    enum bias_kind bias;
+    enum compatibility_kind compatibility;
+    int64_t hidden;           /* additive */
+    const char *modify;       /* or NULL */
+    struct position modify_at, compatibility_at, bias_at;
+    /* polynomial, polynomial_square, polysketch */
+    int64_t degree;
+    double alpha, beta;
+    double *coefficients;     /* degree + 1 of them; NULL: a parameter */
+    int64_t sketch;
+    bool learned, local_exact;
+    /* linear */
+    enum feature_kind features;
+    struct position features_at;
+    double eps;
+    int64_t count;
+    bool orthogonal, has_seed;
+    uint64_t seed;
+    /* custom */
+    const char *weight;
+    struct position weight_at;
+};
+
+enum mask_kind { MASK_NONE, MASK_CAUSAL, MASK_WINDOW, MASK_BLOCK_WINDOW, MASK_PREFIX, MASK_GLOBAL, MASK_RANDOM, MASK_DOCUMENT, MASK_EXPR, MASK_ANY, MASK_ALL, MASK_NOT };
+struct mask {
+    enum mask_kind kind;
+    struct position at;
+    int64_t left, right, dilation; /* window, block_window (without dilation) */
+    int64_t block, count;          /* block_window, random; global (count; or tokens) */
+    int64_t length;                /* prefix */
+    int64_t *token;                /* global: tokens, or NULL */
+    int tokens;
+    uint64_t seed;                 /* random */
+    bool causal;                   /* random */
+    const char *expr;
+    int parts;                     /* any, all, not */
+    struct mask **part;
+};
+
+enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_NONE };
+enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
+enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4 };
+struct knob {
+    const char *name;
+    int64_t value;
+    struct position at, value_at;
+};
+struct spec {
+    const char *name, *description;
+    struct prepare *prepare;
+    int prepares;
+    struct similarity similarity;
+    int64_t block; /* 0: auto */
+    struct mask *mask;
+    enum normalize_kind normalize;
+    double sum_plus;
+    int64_t linformer; /* size; 0: absent */
+    struct position project_at, block_at, dtype_at, algorithm_at, emit_at;
+    int64_t head_dim, value_dim;
+    enum dtype dtype;
+    enum algorithm_kind algorithm;
+    unsigned emit;
+    struct knob *knob; /* schedule */
+    int knobs;
+};
+/* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names it).
+   `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
+struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override, struct diagnostics *d);
+/* specs/README.md, from the rows of spec.def. */
+void spec_reference(struct text *out);
+
+/* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
+struct library_spec {
+    const char *name, *text;
+};
+extern const struct library_spec library_specs[];
+
+/* ---- from the spec to loops ---- */
+
+/* The quadratic meaning of the spec. NULL after reporting what is not compiled yet. (build.c) */
+struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d);
+
+/* A machine that code is made for (target.c, target.def). */
+struct target {
+    const char *name;       /* "x86-64-v4" */
+    const char *suffix;     /* "v4", the end of C names */
+    const char *attribute;  /* of the functions made for it, "" if none */
+    const char *guard;      /* preprocessor condition, "" if none */
+    const char *supported;  /* C condition at run time, "" if always */
+    int vector_bytes, registers;
+    int64_t l1_bytes, l2_bytes;
+};
+const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
+const char *const *target_names(void);              /* NULL-ended */
+enum { MAX_TARGETS = 6 };
+
+/* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
+struct compilation {
+    const struct spec *spec;
+    const struct target *target;
+    struct diagnostics *diagnostics;
+    const struct graph *meaning; /* before the first pass */
+    struct graph *graph;
+    struct loops *loops; /* from the lower pass on */
+    int64_t tile_q, tile_k; /* queries and keys of a tile */
+};
+enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
+struct pass {
+    const char *name, *says;
+    enum pass_level level;
+    void (*run)(struct compilation *c);
+};
+#define PASS(name, level, says) void pass_##name(struct compilation *c);
+#include "pipeline.def"
+#undef PASS
+extern const struct pass passes[];
+extern const int pass_count;
+/* Called after every pass; may be NULL. Returning false stops. */
+typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
+/* Runs the pipeline and verifies after every pass; false after an error (reported) or when the hook stopped. */
+bool passes_run(struct compilation *c, pass_hook *hook, void *user);
+/* The value of a knob of the spec's schedule, or `otherwise`. */
+int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
+
+/* ---- emitted C (emit.c: the files; emit_loops.c: statements; emit_expr.c: expressions; emit_vector.c: vector types and functions) ---- */
+
+/* One compilation per target, the preferred first. `command` is the reproducing command. */
+void emit_source(const struct compilation *const *c, int targets, const char *command, struct text *out);
+void emit_header(const struct compilation *c, const char *command, struct text *out);
+/* The C name of an axis' extent: "n_q", or a number. */
+const char *emit_size(const struct module *m, int axis);
+/* The C name for a dotted parameter name: "q_norm_weight". */
+const char *emit_name(struct arena *arena, const char *name);
+
+/* The printer of one target's code. */
+struct emitter {
+    const struct compilation *c;
+    const struct loops *l;
+    struct module *m;
+    const char *suffix, *real; /* "v4", "float" */
+    int lanes, vectors, rows;  /* elements of a vector; register block of a product */
+    bool uses[EXPR_OPS];       /* vector functions that the code calls */
+    bool uses_dot;
+    struct text *out;
+    int indent;
+};
+void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
+/* Vector types and the functions that x->uses asks for. */
+void emit_vector_functions(struct emitter *x);
+/* The statements of one tile of rows, into x->out. */
+void emit_statements(struct emitter *x, const struct stmt *s);
+/* A MAP statement. */
+void emit_map(struct emitter *x, const struct stmt *s);
+/* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */
+const char *emit_integer(struct emitter *x, const struct expr *e);
+/* The address of element `r`, as C: "q + (i0 + i) * q_row + d". */
+const char *emit_address(struct emitter *x, const struct ref *r);
+/* Elements between neighbours along an axis of a reference, as C; "0" when it does not run along it. */
+const char *emit_stride(struct emitter *x, const struct ref *r, int axis);
+
+/* ---- the C compiler, the cache of compiled kernels, loading (cc.c) ---- */
+
+struct attn_kernel;
+struct loaded_kernel {
+    void *handle;
+    const struct attn_kernel *kernel;
+};
+/* Compiles (or finds in the cache) the emitted source of a kernel and loads it. Reports to standard error; returns STATUS_DONE or STATUS_MACHINE. */
+enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out);
+void kernel_unload(struct loaded_kernel *k);
+
+/* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc stands. */
+extern const char attnrt_header[];
+
+/* ---- folders and the files of the cache (cache.c) ---- */
+
+/* mkdir -p. Returns 0 or -1 with errno. */
+int make_folders(const char *path, unsigned mode);
+/* The folder of compiled kernels, made if it has to be; NULL when there is none, and *why says why. */
+const char *cache_folder(struct arena *arena, const char **why);
+/* A new folder that only this user can enter, in `parent` or (NULL) where temporary files go; NULL with errno. */
+const char *private_folder(struct arena *arena, const char *parent);
+/* Removes a folder and the files in it. */
+void remove_folder(const char *path);
+/* SHA-256 in hexadecimal. */
+const char *hash_text(struct arena *arena, const char *data, size_t length);
+/* Appends to a compiled kernel the hash of its bytes; 0 or -1 with errno. A sealed file that was cut short or changed is no longer sealed. */
+int seal_file(const char *path);
+bool sealed_file(const char *path);
+
+/* ---- the command line (main.c and one file a subcommand) ---- */
+
+struct options {
+    bool quiet, color, to_stdout, depfile, show_passes;
+    const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
+    bool emit_c, emit_h, emit_graph, emit_loops;
+    const struct target *target[MAX_TARGETS];
+    int targets;
+    bool named_targets; /* by --target */
+    int threads; /* 0: OpenMP's default */
+    bool has_seed;
+    uint64_t seed;
+    const char *const *set;
+    int sets;
+    const char *const *file; /* operands */
+    int files;
+};
+/* Everything from one spec file: read, checked, compiled for every target, emitted. */
+struct product {
+    struct arena *arena;
+    struct spec *spec;
+    struct graph *graph; /* before the first pass */
+    struct compilation *compilation[MAX_TARGETS];
+    struct text source, header;
+};
+/* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
+struct product *product_make(const char *file, const struct options *o, enum status *status);
+void product_free(struct product *p);
+/* Writes a file whole or not at all. */
+enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
+/* `attnc: error: message` on standard error, in the colours asked for. */
+void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
+
+int command_compile(const struct options *o);
+int command_explain(const struct options *o);
+int command_check(const struct options *o);
+int command_run(const struct options *o);
+int command_list(const struct options *o);
+int command_show(const struct options *o);
+
+#endif

@@ -1,0 +1,62 @@
+/* Build tool: text files as C arrays.
+   embed OUTPUT.c SYMBOL=FILE…            const char SYMBOL[] = { bytes, 0 };
+   embed --library OUTPUT.c FILE.yaml…    library_specs[] of compiler.h, in the order given */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "embed: error: %s: %s\n", what, strerror(errno ? errno : EIO));
+    exit(3);
+}
+
+static void embed(FILE *out, const char *path)
+{
+    FILE *in = fopen(path, "rb");
+    if (!in) fail(path);
+    int column = 0;
+    for (int c; (c = getc(in)) != EOF;) {
+        fprintf(out, "%s%d,", column % 24 == 0 ? "\n    " : " ", c < 128 ? c : c - 256);
+        column++;
+    }
+    if (ferror(in)) fail(path);
+    fclose(in);
+    fprintf(out, "\n    0\n};\n");
+}
+
+int main(int argc, char **argv)
+{
+    int library = argc > 1 && strcmp(argv[1], "--library") == 0;
+    int first = library ? 3 : 2;
+    if (argc < first + 1) {
+        fprintf(stderr, "usage: embed OUTPUT.c SYMBOL=FILE... | embed --library OUTPUT.c FILE.yaml...\n");
+        return 2;
+    }
+    FILE *out = fopen(argv[first - 1], "w");
+    if (!out) fail(argv[first - 1]);
+    if (library) fprintf(out, "#include \"compiler/compiler.h\"\n\n");
+    for (int k = first; k < argc; k++) {
+        if (library) {
+            fprintf(out, "static const char spec_%d[] = {", k - first);
+            embed(out, argv[k]);
+            continue;
+        }
+        char *file = strchr(argv[k], '=');
+        if (!file) fail(argv[k]);
+        *file++ = 0;
+        fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[k], argv[k]);
+        embed(out, file);
+    }
+    if (library) {
+        fprintf(out, "\nconst struct library_spec library_specs[] = {\n");
+        for (int k = first; k < argc; k++) {
+            const char *slash = strrchr(argv[k], '/'), *base = slash ? slash + 1 : argv[k], *dot = strrchr(base, '.');
+            fprintf(out, "    {\"%.*s\", spec_%d},\n", dot ? (int)(dot - base) : (int)strlen(base), base, k - first);
+        }
+        fprintf(out, "    {NULL, NULL}\n};\n");
+    }
+    if (ferror(out) | fclose(out)) fail(argv[first - 1]);
+    return 0;
+}

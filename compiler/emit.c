@@ -1,0 +1,346 @@
+/* The emitted files: NAME.h with the interface, NAME.c with one version of the rows function for every target, the choice among them at run
+   time, and the entry points. */
+#include "compiler.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *real_type(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 ? "double" : "float";
+}
+
+/* Text as it may stand in a C comment. */
+static void comment_text(struct text *out, const char *text, const char *indent)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c == '\n') text_add(out, c[1] ? "\n%s" : "", indent);
+        else if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*')) text_add(out, "%c ", *c);
+        else text_append(out, c, 1);
+    }
+}
+
+static const char *upper(struct arena *arena, const char *name)
+{
+    char *made = arena_copy(arena, name);
+    for (char *c = made; *c; c++) *c = (char)toupper((unsigned char)*c);
+    return made;
+}
+
+/* ---- parameters: the PARAM arrays of the meaning ---- */
+
+static int param_count(const struct graph *g)
+{
+    int count = 0;
+    for (int v = 0; v < g->values; v++) count += g->value[v].op == GRAPH_PARAM;
+    return count;
+}
+
+/* The shape as the axes of the interface: g and m side by side are the heads. */
+static int param_shape(const struct graph *g, const struct value *v, const char **shape, const char **said)
+{
+    struct arena *arena = g->module->arena;
+    int rank = 0;
+    for (int k = 0; k < v->rank; k++) {
+        const struct axis *a = &g->module->axis[v->axes[k]];
+        switch (a->source) {
+        case SIZE_CONSTANT: said[rank] = shape[rank] = arena_printf(arena, "%lld", (long long)a->extent); break;
+        case SIZE_BATCH: shape[rank] = "ATTN_BATCH", said[rank] = "B"; break;
+        case SIZE_KV_HEADS:
+            shape[rank] = "ATTN_KV_HEADS", said[rank] = "G";
+            if (k + 1 < v->rank && g->module->axis[v->axes[k + 1]].source == SIZE_MEMBERS) {
+                shape[rank] = "ATTN_HEADS", said[rank] = "H";
+                k++;
+            }
+            break;
+        case SIZE_MEMBERS: break;
+        case SIZE_N_Q: shape[rank] = "ATTN_N_Q", said[rank] = "n_q"; break;
+        case SIZE_N_K: shape[rank] = "ATTN_N_K", said[rank] = "n_k"; break;
+        }
+        rank++;
+    }
+    return rank;
+}
+
+static void params_struct(const struct compilation *c, struct text *out)
+{
+    const struct graph *g = c->meaning;
+    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    text_add(out, "struct %s_params {\n", name);
+    if (param_count(g) == 0) text_add(out, "    int none; /* this variant has no parameters: pass NULL */\n");
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].op != GRAPH_PARAM) continue;
+        const char *shape[MAX_RANK], *said[MAX_RANK];
+        int rank = param_shape(g, &g->value[v], shape, said);
+        text_add(out, "    const %s *%s; /* [", real, emit_name(g->module->arena, g->value[v].name));
+        for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
+        text_add(out, "] */\n");
+    }
+    text_add(out, "};\n");
+}
+
+/* ---- NAME.h ---- */
+
+void emit_header(const struct compilation *c, const char *command, struct text *out)
+{
+    const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = upper(c->graph->module->arena, name);
+    text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, command);
+    if (c->spec->description) {
+        text_add(out, "   ");
+        comment_text(out, c->spec->description, "   ");
+        text_add(out, "\n");
+    }
+    text_add(out, "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
+             (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
+    text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
+    text_add(out, "#ifndef %s_H\n#define %s_H\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
+    params_struct(c, out);
+    text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed. */\nsize_t %s_params_size(void);\n", name, name);
+    text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
+    text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
+    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */\n");
+    text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
+    text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
+    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name, real, real, real);
+    text_add(out, "    %s *out, void *workspace);\n", real);
+    text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
+}
+
+/* ---- NAME.c ---- */
+
+static void preamble(const struct compilation *const *c, int targets, const char *command, struct text *out)
+{
+    const struct spec *spec = c[0]->spec;
+    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, command);
+    if (spec->description) {
+        text_add(out, "   ");
+        comment_text(out, spec->description, "   ");
+        text_add(out, "\n");
+    }
+    text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n     ");
+    struct text graph = {0};
+    graph_print(c[0]->meaning, &graph);
+    comment_text(out, graph.data, "     ");
+    text_free(&graph);
+    text_add(out, "\n   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need\n"
+                  "   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    for (int t = 0; t < targets; t++)
+        text_add(out, "     %-10s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[t]->target->name, (long long)c[t]->tile_q,
+                 (long long)c[t]->tile_k, (long long)c[t]->loops->workspace);
+    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
+    text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
+    text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
+                  "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
+                  "#if defined(__GNUC__) && !defined(__clang__)\n"
+                  "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
+                  "#endif\n\n");
+    text_add(out, "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
+             spec->name, real_type(spec->dtype), real_type(spec->dtype));
+    text_add(out, "INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
+                  "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
+                  "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
+                  "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '>' && at[-1] != '.');
+        if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_') return true;
+    }
+    return false;
+}
+
+static void tables(const struct emitter *x)
+{
+    for (int a = 0; a < x->l->arrays; a++) {
+        const struct array *array = &x->l->array[a];
+        if (array->kind != ARRAY_TABLE) continue;
+        int64_t n = 1;
+        for (int k = 0; k < array->rank; k++) n *= x->m->axis[array->axes[k]].extent;
+        text_add(x->out, "static const double %s[%lld] = {", emit_name(x->m->arena, array->name), (long long)n);
+        for (int64_t k = 0; k < n; k++) text_add(x->out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
+        text_add(x->out, "};\n\n");
+    }
+}
+
+/* The offset of an array's element at the axes with one variable, for its pointer. */
+static const char *base(struct emitter *x, const struct array *a)
+{
+    struct arena *arena = x->m->arena;
+    const char *name = emit_name(arena, a->name);
+    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) {
+        bool members = false;
+        for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
+        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, members ? "(g * members + m)" : "g", name);
+    }
+    const char *made = NULL; /* row-major over the leading fixed axes */
+    for (int k = 0; k < a->rank; k++) {
+        const struct axis *axis = &x->m->axis[a->axes[k]];
+        bool fixed = axis->source == SIZE_BATCH || axis->source == SIZE_KV_HEADS || axis->source == SIZE_MEMBERS;
+        const char *size = emit_size(x->m, a->axes[k]);
+        if (fixed) made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
+        else if (made) made = arena_printf(arena, "%s * %s", made, size);
+    }
+    return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
+}
+
+static void rows_function(struct emitter *x)
+{
+    struct text *out = x->out, body = {0};
+    const char *name = x->c->spec->name;
+    /* the parallel loops become one task number; the last tiles come first, for they may have the most keys */
+    const struct stmt *s = x->l->body, *loop[MAX_RANK];
+    int loops = 0;
+    for (; s && s->op == LOOPS_FOR && s->parallel; s = s->body) loop[loops++] = s;
+    x->out = &body;
+    x->indent = 4;
+    emit_statements(x, s);
+    /* declarations, the last first: each is made when what follows has its word */
+    struct text lines = {0};
+    const char *const sizes[][2] = {{"batch", "call->p.batch"}, {"kv_heads", "call->p.kv_heads"}, {"members", "call->p.heads / call->p.kv_heads"}, {"n_q", "call->p.n_q"}, {"n_k", "call->p.n_k"}};
+    struct text pointers = {0};
+    for (int a = 0; a < x->l->arrays; a++) {
+        const struct array *array = &x->l->array[a];
+        const char *c = emit_name(x->m->arena, array->name);
+        if (array->kind == ARRAY_TABLE) continue;
+        if (array->kind == ARRAY_TILE) {
+            text_add(&pointers, "    %s *const %s = (%s *)(void *)(work + %lld); /* [", x->real, c, x->real, (long long)array->offset);
+            for (int k = 0; k < array->rank; k++) text_add(&pointers, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
+            text_add(&pointers, "] */\n");
+        } else {
+            text_add(&pointers, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
+            const char *row = arena_printf(x->m->arena, "%s_row", c);
+            if (has_word(body.data, row)) text_add(&pointers, "    const int64_t %s = call->p.%s.row;\n", row, c);
+        }
+    }
+    const struct stmt *last = loop[loops - 1];
+    const char *i = x->m->axis[last->axis].name, *n = emit_size(x->m, last->axis);
+    text_add(&lines, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - task %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", n, (long long)last->step - 1,
+             (long long)last->step, i, (long long)last->step, i, i, (long long)last->step, n);
+    const char *rest = "task / tiles";
+    struct text fixed = {0};
+    for (int k = loops - 2; k >= 0; k--) {
+        const char *axis = x->m->axis[loop[k]->axis].name, *size = emit_size(x->m, loop[k]->axis);
+        bool used = has_word(body.data, axis) || has_word(pointers.data, axis);
+        if (used) text_add(&fixed, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
+        rest = arena_printf(x->m->arena, "%s / %s", rest, size);
+    }
+    text_add(&lines, "%s%s", fixed.data ? fixed.data : "", pointers.data ? pointers.data : "");
+    const char *attribute = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+    text_add(out, "/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */\n");
+    text_add(out, "%sstatic void %s_rows_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", attribute, name, x->suffix);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        if (has_word(body.data, sizes[k][0]) || has_word(lines.data, sizes[k][0])) text_add(out, "    const int64_t %s = %s;\n", sizes[k][0], sizes[k][1]);
+    text_add(out, "%s%s}\n", lines.data, body.data);
+    text_free(&body);
+    text_free(&lines);
+    text_free(&pointers);
+    text_free(&fixed);
+    x->out = out;
+}
+
+static void one_target(const struct compilation *c, bool with_tables, struct text *out)
+{
+    const struct target *t = c->target;
+    int element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
+    struct text rows = {0};
+    struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module, .suffix = t->suffix, .real = real_type(c->spec->dtype), .lanes = t->vector_bytes / element,
+                        .vectors = t->registers >= 32 ? 4 : 2, .rows = 6, .out = &rows};
+    rows_function(&x);
+    x.out = out;
+    if (with_tables) tables(&x);
+    text_add(out, "/* ==== %s ==== */\n", t->name);
+    if (*t->guard) text_add(out, "#if %s\n", t->guard);
+    if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
+    emit_vector_functions(&x);
+    text_append(out, rows.data, rows.length);
+    if (*t->guard) text_add(out, "#endif\n");
+    text_add(out, "\n");
+    text_free(&rows);
+}
+
+static void choice(const struct compilation *const *c, int targets, struct text *out)
+{
+    const char *name = c[0]->spec->name;
+    text_add(out, "/* ==== which of them this machine runs ==== */\n"
+                  "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
+    text_add(out, "static struct version version(void)\n{\n");
+    bool certain = false;
+    for (int t = 0; t < targets && !certain; t++) {
+        const struct target *m = c[t]->target;
+        if (*m->guard) text_add(out, "#if %s\n", m->guard);
+        const char *indent = *m->supported ? "        " : "    ";
+        if (*m->supported) text_add(out, "    if (%s)\n", m->supported);
+        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)c[t]->tile_q, (long long)c[t]->loops->workspace);
+        if (*m->guard) text_add(out, "#endif\n");
+        certain = !*m->guard && !*m->supported;
+    }
+    if (!certain) text_add(out, "    return (struct version){NULL, 1, 0};\n");
+    text_add(out, "}\n\n");
+}
+
+static void entry_points(const struct compilation *c, struct text *out)
+{
+    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    const struct graph *g = c->meaning;
+    int params = param_count(g);
+    long long D = (long long)c->spec->head_dim, E = (long long)c->spec->value_dim;
+    text_add(out, "/* ==== the interface ==== */\n"
+                  "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
+                  "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
+    text_add(out, "size_t %s_params_size(void)\n{\n    return 0;\n}\n\n", name);
+    text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n"
+                  "    *params = (struct %s_params){0};\n    return 0;\n}\n\n", name, name, name);
+    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version().bytes * (size_t)thread_count(problem);\n}\n\n", name);
+    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n", name, name,
+             real, real, real, real);
+    text_add(out, "    if (!problem) return ATTN_EPOINTER;\n    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};\n");
+    text_add(out, "    const int error = attn_problem_check(problem, %lld, %lld, &call.p);\n    if (error) return error;\n", D, E);
+    text_add(out, "    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;\n");
+    text_add(out, "    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;\n");
+    if (params) {
+        text_add(out, "    if (!params");
+        for (int v = 0; v < g->values; v++)
+            if (g->value[v].op == GRAPH_PARAM) text_add(out, " || !params->%s", emit_name(g->module->arena, g->value[v].name));
+        text_add(out, ") return ATTN_EPARAM;\n");
+    }
+    text_add(out, "    if ((uintptr_t)workspace %% 64) return ATTN_EALIGN;\n");
+    text_add(out, "    const struct version this = version();\n    if (!this.rows) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n");
+    text_add(out, "    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;\n");
+    text_add(out, "    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);\n");
+    text_add(out, "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
+                  "        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;\n"
+                  "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n"
+                  "        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);\n    }\n    return 0;\n}\n\n");
+    /* the description, with entry points that take any pointer */
+    if (params) {
+        text_add(out, "static const struct attn_param param[] = {\n");
+        for (int v = 0; v < g->values; v++) {
+            if (g->value[v].op != GRAPH_PARAM) continue;
+            const char *shape[MAX_RANK], *said[MAX_RANK];
+            int rank = param_shape(g, &g->value[v], shape, said);
+            text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", rank);
+            for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", shape[k]);
+            text_add(out, "}, offsetof(struct %s_params, %s), 0},\n", name, emit_name(g->module->arena, g->value[v].name));
+        }
+        text_add(out, "};\n\n");
+    }
+    text_add(out, "static int any_params_init(void *params, uint64_t seed, void *storage)\n{\n    return %s_params_init((struct %s_params *)params, seed, storage);\n}\n\n", name, name);
+    text_add(out, "static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
+                  "    return %s_forward(problem, (const struct %s_params *)params, (const %s *)q, (const %s *)k, (const %s *)v, (%s *)out, workspace);\n}\n\n",
+             name, name, real, real, real, real);
+    text_add(out, "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"%s\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n"
+                  "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = any_params_init, .workspace = %s_workspace, .forward = any_forward,\n};\n",
+             name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
+}
+
+void emit_source(const struct compilation *const *c, int targets, const char *command, struct text *out)
+{
+    preamble(c, targets, command, out);
+    for (int t = 0; t < targets; t++) one_target(c[t], t == 0, out);
+    choice(c, targets, out);
+    entry_points(c[0], out);
+}

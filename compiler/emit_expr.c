@@ -1,0 +1,592 @@
+/* Scalar expressions as C. In a MAP nest the lanes are the outer loop and the other axes the inner ones; what does not depend on the inner axes
+   is computed outside of them, what does not depend on the lanes is a scalar. Expressions over indices alone are exact integers or doubles until
+   they meet an element; the argument of sin and cos is a double. */
+#include "compiler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { KIND_INT, KIND_BOOL, KIND_REAL, KIND_DOUBLE };
+enum level { LEVEL_UNIFORM, LEVEL_LANE, LEVEL_ROW };
+
+/* A piece of C. `vector` terms have one element per lane: INT as ints, BOOL as ints or (narrow) as mask, REAL as vec, DOUBLE as wide. */
+struct term {
+    const char *c;
+    enum kind kind;
+    bool vector, narrow;
+};
+
+struct nest {
+    struct emitter *x;
+    const struct stmt *s;
+    int lane;                /* axis, or -1 */
+    struct text level[3];    /* code at each level so far */
+    int depth[3];            /* its indentation */
+    int temporaries;
+    const struct expr **seen; /* what has a term already, and at which level */
+    struct term *term;
+    int *count;               /* parents of each expression in the statement */
+    const char *fresh[MAX_OPERANDS]; /* operands that an assignment of this statement has just made: their C */
+};
+
+static const char *format(struct nest *n, const char *text, ...) __attribute__((format(printf, 2, 3)));
+static const char *format(struct nest *n, const char *text, ...)
+{
+    char buffer[4096];
+    va_list arguments;
+    va_start(arguments, text);
+    vsnprintf(buffer, sizeof buffer, text, arguments);
+    va_end(arguments);
+    return arena_copy(n->x->m->arena, buffer);
+}
+
+/* ---- numbers, sizes, addresses ---- */
+
+const char *emit_size(const struct module *m, int axis)
+{
+    switch (m->axis[axis].source) {
+    case SIZE_CONSTANT: return arena_printf(m->arena, "%lld", (long long)m->axis[axis].extent);
+#define SIZE(name, text) case SIZE_##name: return text;
+    SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k")
+#undef SIZE
+    }
+    return "0";
+}
+
+const char *emit_name(struct arena *arena, const char *name)
+{
+    char *made = arena_copy(arena, name);
+    for (char *c = made; *c; c++)
+        if (*c == '.') *c = '_';
+    return made;
+}
+
+/* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
+static bool tiled(const struct emitter *x, int axis)
+{
+    for (int a = 0; a < x->l->arrays; a++)
+        for (int k = 0; k < x->l->array[a].rank; k++)
+            if (x->l->array[a].kind == ARRAY_TILE && x->l->array[a].axes[k] == axis) return x->m->axis[axis].source != SIZE_CONSTANT;
+    return false;
+}
+
+static const char *number(const struct emitter *x, double value, bool narrow)
+{
+    if (isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
+    if (isnan(value)) return "NAN";
+    if (narrow && fabs(value) >= 3.4028234663852886e38) return value > 0 ? "FLT_MAX" : "-FLT_MAX";
+    if (!narrow && fabs(value) >= 1.7976931348623157e308) return value > 0 ? "DBL_MAX" : "-DBL_MAX";
+    char text[48];
+    int digits = narrow ? 9 : 17;
+    for (int d = 1; d <= digits; d++) {
+        snprintf(text, sizeof text, "%.*g", d, value);
+        if (narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+    }
+    return arena_printf(x->m->arena, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
+}
+
+static const char *infix(enum expr_op op)
+{
+    switch ((int)op) {
+    case EXPR_ADD: return "+";
+    case EXPR_SUB: return "-";
+    case EXPR_MUL: return "*";
+    case EXPR_DIV: return "/";
+    case EXPR_MOD: return "%";
+    case EXPR_LT: return "<";
+    case EXPR_LE: return "<=";
+    case EXPR_EQ: return "==";
+    case EXPR_NE: return "!=";
+    case EXPR_AND: return "&&";
+    case EXPR_OR: return "||";
+    default: return NULL;
+    }
+}
+
+/* Without outer parentheses; `inner` adds them to what is not a single name or number. */
+static const char *integer_text(struct emitter *x, const struct expr *e, bool inner)
+{
+    struct arena *arena = x->m->arena;
+    const char *name = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? x->m->axis[e->integer].name : "";
+    switch ((int)e->op) {
+    case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
+    case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
+    case EXPR_LO: return arena_printf(arena, tiled(x, (int)e->integer) ? "%s0" : "%s", name);
+    case EXPR_HI: return arena_printf(arena, tiled(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
+    case EXPR_INDEX: return tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
+    default: break;
+    }
+    const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "", *c = e->arg[2] ? integer_text(x, e->arg[2], true) : "";
+    const char *made;
+    if (infix(e->op)) made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
+    else switch ((int)e->op) {
+        case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
+        case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
+        case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, c); break;
+        case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
+        case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
+        case EXPR_ABS: return arena_printf(arena, "llabs(%s)", integer_text(x, e->arg[0], false));
+        case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
+        default: made = "0";
+        }
+    return inner ? arena_printf(arena, "(%s)", made) : made;
+}
+
+const char *emit_integer(struct emitter *x, const struct expr *e)
+{
+    return integer_text(x, e, false);
+}
+
+static bool fixed_axis(const struct emitter *x, int axis)
+{
+    return x->m->axis[axis].source != SIZE_CONSTANT && !tiled(x, axis);
+}
+
+const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
+{
+    const struct array *a = &x->l->array[r->of];
+    struct arena *arena = x->m->arena;
+    for (int k = 0; k < r->rank; k++) {
+        if (ref_axis(r, k) != axis) continue;
+        if (k == a->rank - 1) return "1";
+        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && (x->m->axis[a->axes[k]].source == SIZE_N_Q || x->m->axis[a->axes[k]].source == SIZE_N_K))
+            return arena_printf(arena, "%s_row", a->name);
+        int64_t constant = 1;
+        const char *text = NULL;
+        for (int s = k + 1; s < a->rank; s++) {
+            if (a->kind == ARRAY_TILE) constant *= a->extent[s];
+            else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT) constant *= x->m->axis[a->axes[s]].extent;
+            else text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s])) : emit_size(x->m, a->axes[s]);
+        }
+        if (!text) return arena_printf(arena, "%lld", (long long)constant);
+        return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
+    }
+    return "0";
+}
+
+/* Pointers to INPUT, PARAM and OUTPUT arrays already stand at the element of the axes with one variable (b, g, m). */
+const char *emit_address(struct emitter *x, const struct ref *r)
+{
+    const struct array *a = &x->l->array[r->of];
+    struct arena *arena = x->m->arena;
+    const char *made = emit_name(arena, a->name);
+    for (int k = 0; k < r->rank; k++) {
+        if (a->kind != ARRAY_TILE && fixed_axis(x, a->axes[k])) continue;
+        if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
+        struct ref along = *r; /* the stride of the array's own axis k */
+        along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
+        const char *stride = emit_stride(x, &along, a->axes[k]);
+        int axis = ref_axis(r, k);
+        bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && tiled(x, axis);
+        const char *index;
+        if (local) index = x->m->axis[axis].name;
+        else if (a->kind == ARRAY_TILE && tiled(x, a->axes[k]))
+            index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
+        else index = integer_text(x, r->sub[k], true);
+        made = strcmp(stride, "1") == 0 ? arena_printf(arena, "%s + %s", made, index) : arena_printf(arena, "%s + %s * %s", made, index, strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
+    }
+    return made;
+}
+
+/* ---- levels ---- */
+
+static bool depends(const struct nest *n, const struct expr *e, int axis)
+{
+    if (e->op == EXPR_INDEX) return e->integer == axis;
+    if (e->op == EXPR_OPERAND) return ref_uses_axis(&n->s->operand[e->integer], axis);
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (depends(n, e->arg[k], axis)) return true;
+    return false;
+}
+
+static bool on_rows(const struct nest *n, const struct expr *e)
+{
+    for (int k = 0; k < n->s->rank; k++)
+        if (n->s->axes[k] != n->lane && depends(n, e, n->s->axes[k])) return true;
+    return false;
+}
+
+static enum level level_of(const struct nest *n, const struct expr *e)
+{
+    return on_rows(n, e) ? LEVEL_ROW : n->lane >= 0 && depends(n, e, n->lane) ? LEVEL_LANE : LEVEL_UNIFORM;
+}
+
+static void line(struct nest *n, enum level level, const char *text)
+{
+    text_add(&n->level[level], "%*s%s\n", n->depth[level], "", text);
+}
+
+/* ---- terms ---- */
+
+static const char *type_name(const struct nest *n, const struct term *t)
+{
+    const char *suffix = n->x->suffix;
+    switch (t->kind) {
+    case KIND_INT: return t->vector ? format(n->x ? (struct nest *)n : NULL, "ints_%s", suffix) : "int64_t";
+    case KIND_BOOL: return t->vector ? format((struct nest *)n, t->narrow ? "mask_%s" : "ints_%s", suffix) : "int";
+    case KIND_REAL: return t->vector ? format((struct nest *)n, "vec_%s", suffix) : n->x->real;
+    case KIND_DOUBLE: return t->vector ? format((struct nest *)n, "wide_%s", suffix) : "double";
+    }
+    return "";
+}
+
+static bool is_name(const char *c)
+{
+    if (*c == '-' && c[1] >= '0' && c[1] <= '9') return false;
+    int depth = 0;
+    for (; *c; c++) {
+        if (*c == '(') depth++;
+        else if (*c == ')') depth--;
+        else if (depth == 0 && strchr(" +-*/<>?=&|^~", *c) && !(*c == '-' && (c[-1] == 'e'))) return false;
+    }
+    return true;
+}
+
+static const char *wrapped(struct nest *n, const char *c)
+{
+    return is_name(c) ? c : format(n, "(%s)", c);
+}
+
+static struct term name_term(struct nest *n, struct term t, enum level level, const char *name)
+{
+    line(n, level, format(n, "const %s %s = %s;", type_name(n, &t), name, t.c));
+    t.c = name;
+    return t;
+}
+
+static struct term as_real(struct nest *n, struct term t)
+{
+    bool wide_is_vec = n->x->m->dtype == DTYPE_F64;
+    if (t.kind == KIND_REAL) return t;
+    struct term made = {.kind = KIND_REAL, .vector = t.vector};
+    if (!t.vector) {
+        made.c = wide_is_vec && t.kind == KIND_DOUBLE ? t.c : format(n, "(%s)%s", n->x->real, wrapped(n, t.c));
+        return made;
+    }
+    if (t.kind == KIND_BOOL) {
+        made.c = format(n, "-__builtin_convertvector(%s, vec_%s)", t.c, n->x->suffix);
+        return made;
+    }
+    made.c = t.kind == KIND_DOUBLE && wide_is_vec ? t.c : format(n, "__builtin_convertvector(%s, vec_%s)", t.c, n->x->suffix);
+    return made;
+}
+
+static struct term as_double(struct nest *n, struct term t)
+{
+    bool wide_is_vec = n->x->m->dtype == DTYPE_F64;
+    if (t.kind == KIND_DOUBLE) return t;
+    struct term made = {.kind = KIND_DOUBLE, .vector = t.vector};
+    if (!t.vector) made.c = format(n, "(double)%s", wrapped(n, t.c));
+    else if (t.kind == KIND_REAL && wide_is_vec) made.c = t.c;
+    else made.c = format(n, "%s__builtin_convertvector(%s, wide_%s)", t.kind == KIND_BOOL ? "-" : "", t.c, n->x->suffix);
+    return made;
+}
+
+static struct term as_int(struct nest *n, struct term t)
+{
+    if (t.kind == KIND_INT) return t;
+    if (!t.vector) return (struct term){format(n, "(int64_t)%s", wrapped(n, t.c)), KIND_INT, false, false};
+    if (t.narrow) return (struct term){format(n, "-__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT, true, false};
+    return (struct term){format(n, "-%s", wrapped(n, t.c)), KIND_INT, true, false};
+}
+
+static struct term as_bool(struct nest *n, struct term t)
+{
+    if (t.kind == KIND_BOOL) return t;
+    return (struct term){format(n, "%s != 0", wrapped(n, t.c)), KIND_BOOL, t.vector, t.vector && t.kind == KIND_REAL};
+}
+
+/* One element per lane, of the type that `like` says. */
+static const char *as_vector(struct nest *n, struct term t)
+{
+    if (t.vector) return t.c;
+    const char *zero = t.kind == KIND_INT ? "ints" : t.kind == KIND_DOUBLE ? "wide" : "vec";
+    if (t.kind == KIND_REAL) return format(n, "splat_%s(%s)", n->x->suffix, t.c);
+    return format(n, "(%s - (%s_%s){0})", t.c, zero, n->x->suffix);
+}
+
+static const char *as_mask(struct nest *n, struct term t)
+{
+    if (t.narrow || n->x->m->dtype == DTYPE_F64) return t.c;
+    return format(n, "__builtin_convertvector(%s, mask_%s)", t.c, n->x->suffix);
+}
+
+static struct term term_of(struct nest *n, const struct expr *e, enum level user);
+
+static struct term load(struct nest *n, int operand)
+{
+    struct emitter *x = n->x;
+    const struct ref *r = &n->s->operand[operand];
+    const struct array *a = &x->l->array[r->of];
+    bool vector = n->lane >= 0 && ref_uses_axis(r, n->lane);
+    if (n->fresh[operand]) return (struct term){n->fresh[operand], KIND_REAL, vector, false};
+    const char *address = emit_address(x, r);
+    if (vector) return (struct term){format(n, "load_%s(%s)", x->suffix, address), KIND_REAL, true, false};
+    return (struct term){format(n, "*(%s)", address), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
+}
+
+static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    bool vector = n->lane >= 0 && depends(n, e, n->lane);
+    if (!vector) {
+        if (e->type == TYPE_BOOL) return (struct term){integer_text(x, e, false), KIND_BOOL, false, false};
+        return (struct term){integer_text(x, e, false), KIND_INT, false, false};
+    }
+    if (e->op == EXPR_INDEX) {
+        x->uses[EXPR_INDEX] = true;
+        const char *name = x->m->axis[n->lane].name;
+        const char *base = tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
+        return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
+    }
+    struct term a = term_of(n, e->arg[0], level), b = e->arg[1] ? term_of(n, e->arg[1], level) : (struct term){"", KIND_INT, false, false};
+    const char *p, *q;
+    switch ((int)e->op) {
+    case EXPR_LT:
+    case EXPR_LE:
+    case EXPR_EQ:
+    case EXPR_NE:
+        if (a.kind == KIND_REAL || b.kind == KIND_REAL || a.kind == KIND_DOUBLE || b.kind == KIND_DOUBLE) {
+            a = as_real(n, a), b = as_real(n, b);
+            return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, true};
+        }
+        a = as_int(n, a), b = as_int(n, b);
+        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, false};
+    case EXPR_AND:
+    case EXPR_OR: {
+        a = as_bool(n, a), b = as_bool(n, b);
+        bool narrow = a.narrow || b.narrow;
+        if (!a.vector) a.c = format(n, "-(int64_t)%s", wrapped(n, a.c));
+        if (!b.vector) b.c = format(n, "-(int64_t)%s", wrapped(n, b.c));
+        if (narrow && a.vector && !a.narrow) a.c = as_mask(n, a);
+        if (narrow && b.vector && !b.narrow) b.c = as_mask(n, b);
+        if (narrow && !a.vector) a.c = format(n, "(int)(%s)", a.c);
+        if (narrow && !b.vector) b.c = format(n, "(int)(%s)", b.c);
+        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), e->op == EXPR_AND ? "&" : "|", wrapped(n, b.c)), KIND_BOOL, true, narrow};
+    }
+    case EXPR_NOT: a = as_bool(n, a); return (struct term){format(n, "~%s", wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
+    case EXPR_SELECT: {
+        struct term c = term_of(n, e->arg[2], level);
+        a = as_bool(n, a), b = as_int(n, b), c = as_int(n, c);
+        p = as_vector(n, b), q = as_vector(n, c);
+        if (!a.vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a.c), p, q), KIND_INT, true, false};
+        const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64 ? format(n, "__builtin_convertvector(%s, ints_%s)", a.c, x->suffix) : wrapped(n, a.c);
+        return (struct term){format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q), KIND_INT, true, false};
+    }
+    default: break;
+    }
+    a = as_int(n, a);
+    p = wrapped(n, a.c);
+    if (!e->arg[1]) {
+        if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", p), KIND_INT, true, false};
+        return (struct term){format(n, "(%s ^ (%s >> 63)) - (%s >> 63)", p, p, p), KIND_INT, true, false}; /* ABS */
+    }
+    b = as_int(n, b);
+    q = wrapped(n, b.c);
+    if (infix(e->op)) return (struct term){format(n, "%s %s %s", p, infix(e->op), q), KIND_INT, true, false};
+    if (e->op == EXPR_FLOORMOD) {
+        struct term r = name_term(n, (struct term){format(n, "%s %% %s", p, q), KIND_INT, true, false}, level, format(n, "r%d", n->temporaries++));
+        return (struct term){format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r.c, r.c, r.c, q, q), KIND_INT, true, false};
+    }
+    const char *less = format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
+    return (struct term){format(n, "(%s & %s) | (~%s & %s)", less, as_vector(n, a), less, as_vector(n, b)), KIND_INT, true, false};
+}
+
+/* Computed in double: the argument of sin and cos. */
+static struct term double_term(struct nest *n, const struct expr *e, enum level level)
+{
+    if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
+        struct term t = e->op == EXPR_REAL ? (struct term){number(n->x, e->real, false), KIND_DOUBLE, false, false} : term_of(n, e, level);
+        return as_double(n, t);
+    }
+    if (infix(e->op)) {
+        struct term a = double_term(n, e->arg[0], level), b = double_term(n, e->arg[1], level);
+        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_DOUBLE, a.vector || b.vector, false};
+    }
+    return as_double(n, term_of(n, e, level));
+}
+
+static struct term real_term(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    if (e->op == EXPR_OPERAND) return load(n, (int)e->integer);
+    bool narrow = x->m->dtype != DTYPE_F64;
+    if (e->op == EXPR_REAL) return (struct term){number(x, e->real, narrow), KIND_REAL, false, false};
+    bool vector = n->lane >= 0 && depends(n, e, n->lane);
+    if (e->op == EXPR_SIN || e->op == EXPR_COS) {
+        struct term a = double_term(n, e->arg[0], level);
+        if (!a.vector) return as_real(n, (struct term){format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
+        x->uses[e->op] = true;
+        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "angle%d", n->temporaries++));
+        return (struct term){format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
+    }
+    /* scalars over indices alone stay doubles */
+    bool exact = !vector && !expr_has(e, EXPR_OPERAND);
+    struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        bool condition = e->op == EXPR_SELECT && k == 0;
+        if (exact && e->arg[k]->op == EXPR_REAL) arg[k] = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+        else arg[k] = term_of(n, e->arg[k], level);
+        arg[k] = condition ? as_bool(n, arg[k]) : exact ? as_double(n, arg[k]) : as_real(n, arg[k]);
+    }
+    enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
+    const char *a = arg[0].c, *b = arg[1].c, *c = arg[2].c, *f = !exact && narrow ? "f" : "";
+    if (infix(e->op)) return (struct term){format(n, "%s %s %s", wrapped(n, a), infix(e->op), wrapped(n, b)), kind, vector, false};
+    if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", wrapped(n, a)), kind, vector, false};
+    if (e->op == EXPR_SELECT) {
+        if (!vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a), wrapped(n, b), wrapped(n, c)), kind, false, false};
+        x->uses[EXPR_SELECT] = true;
+        b = as_vector(n, arg[1]), c = as_vector(n, arg[2]);
+        if (!arg[0].vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a), b, c), kind, true, false};
+        return (struct term){format(n, "pick_%s(%s, %s, %s)", x->suffix, as_mask(n, arg[0]), b, c), kind, true, false};
+    }
+    if (!vector) {
+        const char *name = e->op == EXPR_ABS ? "fabs" : e->op == EXPR_MIN ? "fmin" : e->op == EXPR_MAX ? "fmax" : expr_name(e->op);
+        if (expr_arity(e->op) == 2) return (struct term){format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
+        return (struct term){format(n, "%s%s(%s)", name, f, a), kind, false, false};
+    }
+    x->uses[e->op] = true;
+    a = as_vector(n, arg[0]);
+    if (expr_arity(e->op) == 2) return (struct term){format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, as_vector(n, arg[1])), kind, true, false};
+    return (struct term){format(n, "%s_%s(%s)", expr_name(e->op), x->suffix, a), kind, true, false};
+}
+
+/* The term of e for a user at level `user`: named when several use it or when it moves to an outer level. */
+static struct term term_of(struct nest *n, const struct expr *e, enum level user)
+{
+    if (n->seen[e->id]) return n->term[e->id];
+    enum level level = level_of(n, e);
+    bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;
+    bool fresh = e->op == EXPR_OPERAND && n->fresh[e->integer];
+    struct term t = e->type == TYPE_REAL ? real_term(n, e, level) : integer_term(n, e, level);
+    bool scalar_index = e->op == EXPR_INDEX && !t.vector;
+    if (!leaf && !fresh && !scalar_index && (n->count[e->id] > 1 || level != user)) {
+        const char *name = e->op == EXPR_OPERAND ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name) : "t";
+        t = name_term(n, t, level, format(n, "%s_%d", name, n->temporaries++));
+        n->seen[e->id] = e;
+        n->term[e->id] = t;
+    }
+    return t;
+}
+
+static void count_parents(struct nest *n, const struct expr *e)
+{
+    if (n->count[e->id]++) return;
+    for (int k = 0; k < expr_arity(e->op); k++) count_parents(n, e->arg[k]);
+}
+
+/* ---- the statement ---- */
+
+/* The expression as a reader would write it, for the comment above the nest. */
+static void describe_expr(const struct nest *n, const struct expr *e, bool inner, struct text *out)
+{
+    const struct module *m = n->x->m;
+    switch ((int)e->op) {
+    case EXPR_OPERAND: text_add(out, "%s", n->x->l->array[n->s->operand[e->integer].of].name); return;
+    case EXPR_REAL: text_add(out, "%s", number(n->x, e->real, false)); return;
+    case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
+    case EXPR_INDEX: text_add(out, "%s", m->axis[e->integer].name); return;
+    case EXPR_SIZE: text_add(out, "%s", emit_size(m, (int)e->integer)); return;
+    default: break;
+    }
+    const char *between = infix(e->op) ? infix(e->op) : ",";
+    if (!infix(e->op)) text_add(out, "%s(", expr_name(e->op));
+    else if (inner) text_add(out, "(");
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        if (k) text_add(out, infix(e->op) ? " %s " : "%s ", between);
+        describe_expr(n, e->arg[k], infix(e->op) != NULL, out);
+    }
+    if (!infix(e->op) || inner) text_add(out, ")");
+}
+
+static void describe(const struct nest *n)
+{
+    struct text comment = {0};
+    for (int k = 0; k < n->s->assigns; k++) {
+        const struct assign *a = &n->s->assign[k];
+        text_add(&comment, "%s%s %s ", k ? "; " : "", n->x->l->array[a->to.of].name, a->fold == FOLD_SUM ? "+=" : a->fold == FOLD_MAX ? "max=" : "=");
+        describe_expr(n, a->expr, false, &comment);
+    }
+    bool cut = comment.length > 132;
+    emit_line(n->x, "/* %.*s%s */", cut ? 128 : (int)comment.length, comment.data ? comment.data : "", cut ? " ..." : "");
+    text_free(&comment);
+}
+
+void emit_map(struct emitter *x, const struct stmt *s)
+{
+    struct arena *arena = x->m->arena;
+    struct nest nest = {.x = x, .s = s, .lane = s->rank ? s->axes[s->rank - 1] : -1}, *n = &nest;
+    size_t exprs = (size_t)x->m->exprs;
+    n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
+    n->term = arena_alloc(arena, exprs * sizeof *n->term);
+    n->count = arena_alloc(arena, exprs * sizeof *n->count);
+    bool rows = s->rank > 1;
+    n->depth[LEVEL_UNIFORM] = x->indent + 4;
+    n->depth[LEVEL_LANE] = x->indent + 4;
+    n->depth[LEVEL_ROW] = x->indent + 4 + 4 * (s->rank - 1);
+    if (!rows) n->depth[LEVEL_ROW] = n->depth[LEVEL_LANE];
+    struct text before = {0}, after = {0};
+    for (int k = 0; k < s->assigns; k++) {
+        const struct assign *a = &s->assign[k];
+        const char *name = emit_name(arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
+        memset(n->count, 0, exprs * sizeof *n->count);
+        memset(n->seen, 0, exprs * sizeof *n->seen);
+        count_parents(n, a->expr);
+        struct term t = as_real(n, term_of(n, a->expr, LEVEL_ROW));
+        const char *value = as_vector(n, t);
+        if (a->to.rank < s->rank && a->fold != FOLD_SET) { /* over the inner axes: a sum in a register */
+            const char *sum = format(n, "%s_in", name);
+            text_add(&before, "%*svec_%s %s = load_%s(%s);\n", n->depth[LEVEL_LANE], "", x->suffix, sum, x->suffix, address);
+            if (a->fold == FOLD_SUM) line(n, LEVEL_ROW, format(n, "%s += %s;", sum, value));
+            else {
+                x->uses[EXPR_MAX] = true;
+                line(n, LEVEL_ROW, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
+            }
+            text_add(&after, "%*sstore_%s(%s, %s);\n", n->depth[LEVEL_LANE], "", x->suffix, address, sum);
+            continue;
+        }
+        if (a->fold == FOLD_SUM) value = format(n, "load_%s(%s) + %s", x->suffix, address, wrapped(n, value));
+        if (a->fold == FOLD_MAX) {
+            x->uses[EXPR_MAX] = true;
+            value = format(n, "max_%s(load_%s(%s), %s)", x->suffix, x->suffix, address, value);
+        }
+        bool used_later = false;
+        for (int later = k + 1; later < s->assigns; later++)
+            for (int o = 0; o < s->operands; o++)
+                used_later |= ref_equal(&s->operand[o], &a->to) && expr_uses(s->assign[later].expr, expr_leaf(x->m, EXPR_OPERAND, o));
+        if (used_later) {
+            const char *made = format(n, "%s_new%d", name, n->temporaries++);
+            line(n, LEVEL_ROW, format(n, "const vec_%s %s = %s;", x->suffix, made, value));
+            for (int o = 0; o < s->operands; o++)
+                if (ref_equal(&s->operand[o], &a->to)) n->fresh[o] = made;
+            value = made;
+        }
+        line(n, LEVEL_ROW, format(n, "store_%s(%s, %s);", x->suffix, address, value));
+    }
+    /* put the levels together */
+    describe(n);
+    const char *lane = x->m->axis[n->lane].name;
+    const char *lanes = tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
+    bool scope = n->level[LEVEL_UNIFORM].length > 0;
+    if (scope) emit_line(x, "{");
+    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
+    text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
+    text_append(x->out, before.data ? before.data : "", before.length);
+    for (int k = 0; k + 1 < s->rank; k++) {
+        const char *axis = x->m->axis[s->axes[k]].name;
+        const char *count = tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]);
+        x->indent += 4;
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)%s", axis, axis, count, axis, k + 2 == s->rank ? " {" : "");
+    }
+    text_append(x->out, n->level[LEVEL_ROW].data ? n->level[LEVEL_ROW].data : "", n->level[LEVEL_ROW].length);
+    if (rows) emit_line(x, "}");
+    x->indent -= 4 * (s->rank - 1);
+    text_append(x->out, after.data ? after.data : "", after.length);
+    emit_line(x, "}");
+    if (scope) emit_line(x, "}");
+    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+    text_free(&before);
+    text_free(&after);
+}

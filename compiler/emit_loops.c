@@ -1,0 +1,134 @@
+/* Statements of the loop IR as C. */
+#include "compiler.h"
+
+#include <string.h>
+
+void emit_line(struct emitter *x, const char *format, ...)
+{
+    text_add(x->out, "%*s", x->indent, "");
+    va_list arguments;
+    va_start(arguments, format);
+    char buffer[4096];
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    text_add(x->out, "%s\n", buffer);
+}
+
+static void open_block(struct emitter *x)
+{
+    x->indent += 4;
+}
+
+static void close_block(struct emitter *x)
+{
+    x->indent -= 4;
+    emit_line(x, "}");
+}
+
+static const char *name_of(const struct emitter *x, const struct ref *r)
+{
+    return emit_name(x->m->arena, x->l->array[r->of].name);
+}
+
+/* Elements of an axis' current range. */
+static const char *range(struct emitter *x, int axis)
+{
+    const char *name = x->m->axis[axis].name;
+    return x->m->axis[axis].source == SIZE_CONSTANT ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+}
+
+/* The address of an operand at the beginning of the ranges of the nest's axes. */
+static const char *corner(struct emitter *x, const struct stmt *s, const struct ref *r)
+{
+    struct ref first = *r;
+    const struct array *a = &x->l->array[r->of];
+    for (int k = 0; k < r->rank; k++) {
+        int axis = ref_axis(r, k);
+        bool moves = axis == s->axis;
+        for (int n = 0; n < s->rank; n++) moves |= axis == s->axes[n];
+        if (!moves) continue;
+        bool counted = a->kind == ARRAY_TILE || x->m->axis[a->axes[k]].source == SIZE_CONSTANT;
+        first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
+    }
+    /* a tile counts from the beginning of its range, which is where it stands */
+    if (a->kind == ARRAY_TILE) {
+        const char *made = name_of(x, r);
+        for (int k = 0; k < r->rank; k++)
+            if (first.sub[k]->op != EXPR_INT) return emit_address(x, &first);
+        return made;
+    }
+    return emit_address(x, &first);
+}
+
+/* How many of the register block's vectors fit the lanes of the tile evenly. */
+static int block_vectors(const struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    int64_t vectors = a->extent[a->rank - 1] / x->lanes;
+    int v = x->vectors;
+    while (vectors % v) v--;
+    return v;
+}
+
+static void emit_dot(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = name_of(x, to);
+    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
+    x->uses_dot = true;
+    emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
+              factor ? arena_printf(x->m->arena, "= %s * %s +", name, name_of(x, &s->operand[2])) : add ? "+=" : "=", sum, name_of(x, row), name_of(x, lane));
+    const struct array *a = &x->l->array[to->of];
+    emit_line(x, "dot_%s(%d, %lld, %s, %s,", x->suffix, block_vectors(x, to), (long long)a->extent[a->rank - 1], range(x, s->axes[0]), range(x, s->axis));
+    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
+              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]), factor ? 2 : add,
+              factor ? corner(x, s, &s->operand[2]) : "NULL");
+}
+
+/* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
+static void emit_copy(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
+    int lane = s->axes[s->rank - 1];
+    const char *l = x->m->axis[lane].name;
+    emit_line(x, "/* %s = %s, %s */", name_of(x, to), name_of(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
+    bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
+    const char *lanes = range(x, lane);
+    if (pads) emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
+    else emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
+    for (int k = 0; k + 1 < s->rank; k++) {
+        const char *axis = x->m->axis[s->axes[k]].name;
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, range(x, s->axes[k]), axis);
+    }
+    const char *value = arena_printf(x->m->arena, "*(%s)", emit_address(x, from));
+    if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
+    emit_line(x, "%*s*(%s) = %s;", 4 * s->rank, "", emit_address(x, to), value);
+}
+
+void emit_statements(struct emitter *x, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        switch ((enum loops_op)s->op) {
+        case LOOPS_FOR: {
+            const char *a = x->m->axis[s->axis].name;
+            emit_line(x, "const int64_t %s_end = %s;", a, emit_integer(x, s->to));
+            emit_line(x, "for (int64_t %s0 = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, a, a, (long long)s->step);
+            open_block(x);
+            emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+            emit_statements(x, s->body);
+            close_block(x);
+            break;
+        }
+        case LOOPS_IF:
+            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */", emit_integer(x, s->where));
+            open_block(x);
+            emit_statements(x, s->body);
+            close_block(x);
+            break;
+        case LOOPS_MAP: emit_map(x, s); break;
+        case LOOPS_DOT: emit_dot(x, s); break;
+        case LOOPS_COPY: emit_copy(x, s); break;
+        }
+    }
+}

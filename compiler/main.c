@@ -1,0 +1,270 @@
+/* The command line of attnc. */
+#include "compiler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: attnc [options] SPEC.yaml...     write NAME.c and NAME.h for each spec\n"
+    "       attnc explain SPEC.yaml          what was chosen and why; FLOPs, memory, knobs\n"
+    "       attnc run SPEC.yaml --in DIR --out DIR   run on DIR/{q,k,v,PARAMETER}.npy\n"
+    "       attnc check SPEC.yaml            every pass and the kernel against the interpreter\n"
+    "       attnc list | attnc show NAME     the specs that come with attnc\n"
+    "\n"
+    "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
+    "  --emit LIST          of c, h, graph, loops (default: c,h)\n"
+    "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4, aarch64;\n"
+    "                       several give one C file that picks at run time\n"
+    "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
+    "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
+    "  --passes, --dump-after PASS the passes; the IR after one, on standard error\n"
+    "  --threads N, --seed N       for run and check\n"
+    "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
+    "\n"
+    "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine failed.\n"
+    "The spec language: specs/README.md.\n";
+
+static const struct command {
+    const char *name;
+    int (*run)(const struct options *o);
+} commands[] = {{"explain", command_explain}, {"run", command_run}, {"check", command_check}, {"list", command_list}, {"show", command_show}};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const char *const option_names[] = {"-o", "--stdout", "--emit", "--target", "--set", "-MD", "-MF", "-MT", "--passes", "--dump-after", "--threads", "--seed", "--in",
+                                           "--out", "--quiet", "--color", "--version", "--help", NULL};
+
+void complain(const struct options *o, const char *format, ...)
+{
+    fprintf(stderr, o->color ? "\033[1mattnc:\033[0m \033[1;31merror:\033[0m " : "attnc: error: ");
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+/* ---- the values of options; these return false after a message ---- */
+
+static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t most, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= most) return true;
+    complain(o, "%s takes a whole number from 0 to %llu, not '%s'", option, (unsigned long long)most, text);
+    return false;
+}
+
+/* Calls `item` for each of a comma-separated list; false when one was refused or empty. */
+static bool each(struct options *o, const char *option, const char *list, bool (*item)(struct options *, const char *, const char *))
+{
+    char word[64];
+    for (const char *at = list;;) {
+        size_t n = strcspn(at, ",");
+        if (n == 0 || n >= sizeof word) {
+            complain(o, "%s takes words separated by commas, not '%s'", option, list);
+            return false;
+        }
+        memcpy(word, at, n);
+        word[n] = 0;
+        if (!item(o, option, word)) return false;
+        if (!at[n]) return true;
+        at += n + 1;
+    }
+}
+
+static void suggest(const char *word, const char *const *words)
+{
+    const char *near = nearest_word(word, words);
+    if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
+}
+
+static bool emit_item(struct options *o, const char *option, const char *word)
+{
+    static const char *const words[] = {"c", "h", "graph", "loops", NULL};
+    bool *const flags[] = {&o->emit_c, &o->emit_h, &o->emit_graph, &o->emit_loops};
+    for (int k = 0; words[k]; k++)
+        if (strcmp(words[k], word) == 0) return *flags[k] = true;
+    complain(o, "%s: '%s' is none of c, h, graph, loops", option, word);
+    suggest(word, words);
+    return false;
+}
+
+static bool target_item(struct options *o, const char *option, const char *word)
+{
+    const struct target *t = target_find(word);
+    if (!t) {
+        complain(o, "%s: there is no target '%s'", option, word);
+        suggest(word, target_names());
+        return false;
+    }
+    for (int k = 0; k < o->targets; k++)
+        if (strcmp(o->target[k]->suffix, t->suffix) == 0) {
+            complain(o, "%s: '%s' is there twice", option, word);
+            return false;
+        }
+    o->target[o->targets++] = t;
+    return true;
+}
+
+static bool color_value(struct options *o, const char *text)
+{
+    const char *no = getenv("NO_COLOR");
+    if (strcmp(text, "always") == 0) o->color = true;
+    else if (strcmp(text, "never") == 0) o->color = false;
+    else if (strcmp(text, "auto") == 0) o->color = isatty(STDERR_FILENO) && !(no && *no);
+    else {
+        complain(o, "--color takes auto, always or never, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- one option ---- */
+
+/* The value of an option that is at argument *k, as --name=value or the next argument; NULL after a message. */
+static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
+{
+    const char *equals = strchr(argument[*k], '=');
+    if (strncmp(argument[*k], "--", 2) == 0 && equals) return equals + 1;
+    if (*k + 1 < count) return argument[++*k];
+    complain(o, "%s needs a value", name);
+    return NULL;
+}
+
+static bool is_option(const char *argument, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
+}
+
+static int parse(struct options *o, int count, char **argument, const char **set, const char **file)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } text[] = {{"-o", offsetof(struct options, out_dir)}, {"--out", offsetof(struct options, out_dir)}, {"--in", offsetof(struct options, in_dir)},
+                {"-MF", offsetof(struct options, depfile_path)}, {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)}},
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)}, {"-MD", offsetof(struct options, depfile)}, {"--passes", offsetof(struct options, show_passes)},
+                {"--quiet", offsetof(struct options, quiet)}};
+    bool only_files = false;
+    for (int k = 0; k < count; k++) {
+        const char *a = argument[k], *value;
+        if (only_files || a[0] != '-' || !a[1]) {
+            file[o->files++] = a;
+            continue;
+        }
+        if (strcmp(a, "--") == 0) {
+            only_files = true;
+            continue;
+        }
+        bool known = false;
+        for (size_t f = 0; f < sizeof flag / sizeof *flag; f++)
+            if (strcmp(a, flag[f].name) == 0) known = *(bool *)((char *)o + flag[f].offset) = true;
+        for (size_t t = 0; t < sizeof text / sizeof *text && !known; t++) {
+            if (!is_option(a, text[t].name)) continue;
+            if (!(value = value_of(o, count, argument, &k, text[t].name))) return STATUS_USAGE;
+            memcpy((char *)o + text[t].offset, &value, sizeof value);
+            known = true;
+        }
+        if (known) continue;
+        uint64_t number;
+        const char *name = NULL;
+        for (int n = 0; option_names[n]; n++)
+            if (is_option(a, option_names[n])) name = option_names[n];
+        if (!name || strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
+            complain(o, "there is no option '%s'", a);
+            suggest(a, option_names);
+            return STATUS_USAGE;
+        }
+        if (!(value = value_of(o, count, argument, &k, name))) return STATUS_USAGE;
+        if (strcmp(name, "--emit") == 0) {
+            o->emit_c = o->emit_h = o->emit_graph = o->emit_loops = false;
+            if (!each(o, name, value, emit_item)) return STATUS_USAGE;
+        } else if (strcmp(name, "--target") == 0) {
+            o->targets = 0;
+            o->named_targets = true;
+            if (!each(o, name, value, target_item)) return STATUS_USAGE;
+        } else if (strcmp(name, "--set") == 0) set[o->sets++] = value;
+        else if (strcmp(name, "--threads") == 0) {
+            if (!whole_number(o, name, value, 4096, &number)) return STATUS_USAGE;
+            o->threads = (int)number;
+        } else if (strcmp(name, "--seed") == 0) {
+            if (!whole_number(o, name, value, UINT64_MAX, &o->seed)) return STATUS_USAGE;
+            o->has_seed = true;
+        } else if (!color_value(o, value)) return STATUS_USAGE;
+    }
+    o->set = set;
+    o->file = file;
+    return STATUS_DONE;
+}
+
+/* Whether standard output took everything. */
+static int finish(const struct options *o)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_DONE;
+    complain(o, "cannot write to standard output: %s", strerror(errno));
+    return STATUS_MACHINE;
+}
+
+int main(int count, char **argument)
+{
+    struct options o = {.emit_c = true, .emit_h = true};
+    color_value(&o, "auto");
+#if defined(__aarch64__)
+    const char *targets = "aarch64,generic";
+#else
+    const char *targets = "x86-64-v4,x86-64-v3,generic";
+#endif
+    each(&o, "--target", targets, target_item);
+    for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
+        if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
+            fputs(help, stdout);
+            return finish(&o);
+        }
+        if (strcmp(argument[k], "--version") == 0) {
+            printf("attnc %s\n", ATTNC_VERSION);
+            return finish(&o);
+        }
+    }
+    const char **set = calloc((size_t)count + 1, sizeof *set), **file = calloc((size_t)count + 1, sizeof *file);
+    if (!set || !file) {
+        complain(&o, "out of memory");
+        return STATUS_MACHINE;
+    }
+    const struct command *command = NULL;
+    for (int k = 0; k < COMMANDS && count > 1; k++)
+        if (strcmp(argument[1], commands[k].name) == 0) command = &commands[k];
+    int skip = command ? 2 : 1, status = parse(&o, count - skip, argument + skip, set, file);
+    if (status == STATUS_DONE && o.show_passes) {
+        for (int k = 0; k < pass_count; k++) printf("%-10s %-6s %s\n", passes[k].name, passes[k].level == PASS_LOOPS ? "loops" : "graph", passes[k].says);
+        status = finish(&o);
+    } else if (status == STATUS_DONE && o.dump_after) {
+        bool known = false;
+        const char *names[64] = {NULL};
+        for (int k = 0; k < pass_count && k < 63; k++) {
+            known |= strcmp(passes[k].name, o.dump_after) == 0;
+            names[k] = passes[k].name;
+        }
+        if (!known) {
+            complain(&o, "--dump-after: there is no pass '%s'; --passes lists them", o.dump_after);
+            suggest(o.dump_after, names);
+            status = STATUS_USAGE;
+        }
+    }
+    if (status == STATUS_DONE && !o.show_passes) {
+        if (command) status = command->run(&o);
+        else if (o.files == 0) {
+            complain(&o, "no spec given; attnc --help says how to use it");
+            status = STATUS_USAGE;
+        } else if (o.depfile_path && o.files > 1) {
+            complain(&o, "-MF names one depfile, but there are %d specs", o.files);
+            status = STATUS_USAGE;
+        } else status = command_compile(&o);
+    }
+    free(set);
+    free(file);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* An inner product that is only ever used times a constant is computed with the constant in one of its operands: in the one that does not
+   run over the axis of the sum, so that it is multiplied once and not for every pair. */
+#include "../compiler.h"
+
+/* The product operand * constant of which e is made, where no other occurrence of the operand is left; NULL when there is none. */
+static const struct expr *only_product(struct module *m, const struct expr *e, const struct expr *leaf)
+{
+    const struct expr *found = NULL;
+    for (const struct expr *stack[64] = {e}, **top = stack + 1; top > stack && !found;) {
+        const struct expr *at = *--top;
+        if (at->op == EXPR_MUL && at->arg[0] == leaf && at->arg[1]->op == EXPR_REAL) found = at;
+        for (int k = 0; k < expr_arity(at->op) && top < stack + 61; k++) *top++ = at->arg[k];
+    }
+    return found && !expr_uses(expr_replace(m, e, found, expr_real(m, 0)), leaf) ? found : NULL;
+}
+
+/* The constant that every use of value v multiplies it by, or 1. */
+static double common_factor(const struct graph *g, int v)
+{
+    double factor = 1;
+    bool first = true;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) {
+            if (g->value[w].operand[k].of != v) continue;
+            const struct expr *product = NULL;
+            if (g->value[w].op == GRAPH_MAP) product = only_product(g->module, g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
+            if (!product || (!first && product->arg[1]->real != factor)) return 1;
+            factor = product->arg[1]->real;
+            first = false;
+        }
+    return factor;
+}
+
+/* Whether every run-time axis of the value is one of the output's: it is not computed anew for every key. */
+static bool outside_sum(const struct graph *g, const struct value *v)
+{
+    const struct value *out = &g->value[g->output];
+    for (int k = 0; k < v->rank; k++) {
+        bool shared = g->module->axis[v->axes[k]].source == SIZE_CONSTANT;
+        for (int a = 0; a < out->rank; a++) shared |= out->axes[a] == v->axes[k];
+        if (!shared) return false;
+    }
+    return true;
+}
+
+void pass_absorb(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    struct module *m = g->module;
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || v == g->output) continue;
+        double factor = common_factor(g, v);
+        int side = outside_sum(g, &g->value[g->value[v].operand[0].of]) ? 0 : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1 : -1;
+        if (factor == 1 || side < 0) continue;
+        for (int w = v + 1; w < g->values; w++)
+            for (int k = 0; k < g->value[w].operands; k++) {
+                const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+                if (g->value[w].operand[k].of == v)
+                    g->value[w].expr = expr_replace(m, g->value[w].expr, expr_make(m, EXPR_MUL, leaf, expr_real(m, factor), NULL), leaf);
+            }
+        int from = g->value[v].operand[side].of;
+        struct value times = graph_value(GRAPH_MAP, g->value[from].rank, g->value[from].axes);
+        times.operands = 1;
+        times.operand[0] = graph_ref(g, from, NULL);
+        times.expr = expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 0), expr_real(m, factor), NULL);
+        graph_insert(g, v, times);
+        g->value[v + 1].operand[side].of = v;
+        v++;
+    }
+}

@@ -1,0 +1,157 @@
+/* Neighbouring statements over one nest become one statement, so that elements stay in registers between them; and a tile whose last reader
+   computes another tile of the same shape, point by point, lends it its memory. */
+#include "../compiler.h"
+
+#include <string.h>
+
+/* ---- who touches an array ---- */
+
+static bool assigns_array(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].to.of == a) return true;
+    return false;
+}
+
+static bool touches(const struct stmt *s, int a)
+{
+    if (assigns_array(s, a)) return true;
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == a) return true;
+    for (const struct stmt *inner = s->body; inner; inner = inner->next)
+        if (touches(inner, a)) return true;
+    return false;
+}
+
+static int count_touching(const struct stmt *s, int a)
+{
+    int count = 0;
+    for (; s; s = s->next) count += s->body ? count_touching(s->body, a) : touches(s, a);
+    return count;
+}
+
+/* The first statement that touches the array writes the whole of it without reading it. */
+static bool first_sets(const struct stmt *s, int a)
+{
+    while (s && !touches(s, a)) s = s->next;
+    if (!s || s->body || s->assigns == 0 || s->assign[0].to.of != a || s->assign[0].fold != FOLD_SET) return false;
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == a) return false;
+    return true;
+}
+
+static void rename_array(struct stmt *s, int from, int to)
+{
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->operands; k++)
+            if (s->operand[k].of == from) s->operand[k].of = to;
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].to.of == from) s->assign[k].to.of = to;
+        rename_array(s->body, from, to);
+    }
+}
+
+static bool same_shape(const struct array *a, const struct array *b)
+{
+    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->rank != b->rank || a->dtype != b->dtype) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->axes[k] != b->axes[k] || a->extent[k] != b->extent[k]) return false;
+    return true;
+}
+
+/* ---- lending memory ---- */
+
+static void lend(struct loops *l, struct stmt *body, struct stmt *s)
+{
+    if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET) return;
+    int to = s->assign[0].to.of;
+    for (int k = 0; k < s->operands; k++) {
+        int from = s->operand[k].of;
+        struct ref there = s->assign[0].to;
+        there.of = from;
+        bool pointwise = from != to && same_shape(&l->array[from], &l->array[to]) && ref_equal(&there, &s->operand[k]);
+        for (int o = 0; o < s->operands && pointwise; o++) pointwise = s->operand[o].of != to && (o == k || s->operand[o].of != from);
+        if (!pointwise || !first_sets(body, from)) continue;
+        bool later = false;
+        for (const struct stmt *after = s->next; after; after = after->next) later |= touches(after, from);
+        /* both live in this body only: nothing outlives an iteration */
+        if (later || count_touching(l->body, from) != count_touching(body, from) || count_touching(l->body, to) != count_touching(body, to)) continue;
+        struct stmt *first = body;
+        while (!touches(first, to)) first = first->next;
+        if (first != s) continue;
+        rename_array(l->body, to, from);
+        return;
+    }
+}
+
+/* ---- merging ---- */
+
+static bool same_nest(const struct stmt *a, const struct stmt *b)
+{
+    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+}
+
+/* Whether what b reads or writes of the arrays that a writes, and what b writes of those that a reads, is the very element a is at. */
+static bool independent(const struct stmt *a, const struct stmt *b)
+{
+    for (int w = 0; w < a->assigns; w++) {
+        const struct ref *to = &a->assign[w].to;
+        for (int k = 0; k < b->operands; k++)
+            if (b->operand[k].of == to->of && (a->assign[w].fold != FOLD_SET || !ref_equal(&b->operand[k], to) || to->rank != a->rank)) return false;
+        for (int k = 0; k < b->assigns; k++)
+            if (b->assign[k].to.of == to->of) return false;
+    }
+    for (int w = 0; w < b->assigns; w++)
+        for (int k = 0; k < a->operands; k++)
+            if (a->operand[k].of == b->assign[w].to.of && (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank)) return false;
+    return true;
+}
+
+static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
+{
+    if (!same_nest(a, b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
+    struct stmt made = *a;
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < b->operands; k++) {
+        int number = 0;
+        while (number < made.operands && !ref_equal(&made.operand[number], &b->operand[k])) number++;
+        if (number == MAX_OPERANDS) return false;
+        if (number == made.operands) made.operand[made.operands++] = b->operand[k];
+        with[k] = expr_leaf(l->module, EXPR_OPERAND, number);
+    }
+    for (int k = 0; k < b->assigns; k++) {
+        made.assign[made.assigns] = b->assign[k];
+        made.assign[made.assigns++].expr = expr_bind(l->module, b->assign[k].expr, with);
+    }
+    made.next = b->next;
+    *a = made;
+    return true;
+}
+
+static void walk(struct loops *l, struct stmt *body)
+{
+    for (struct stmt *s = body; s; s = s->next) {
+        lend(l, body, s);
+        walk(l, s->body);
+    }
+    for (struct stmt *s = body; s; s = s->next)
+        while (s->next && merge(l, s, s->next)) {}
+}
+
+/* Arrays that nothing touches any more go; the others keep their order. */
+static void drop_unused(struct loops *l)
+{
+    int kept = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        if (count_touching(l->body, a) == 0) continue;
+        if (kept != a) rename_array(l->body, a, kept);
+        l->array[kept++] = l->array[a];
+    }
+    l->arrays = kept;
+}
+
+void pass_fuse(struct compilation *c)
+{
+    walk(c->loops, c->loops->body);
+    drop_unused(c->loops);
+}

@@ -1,0 +1,354 @@
+/* From the graph to loops. Every run-time axis of the output becomes a parallel loop: the last of them, the queries, in tiles whose rows are the
+   lanes; the others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a
+   statement: in front of the loop over keys when it does not depend on them, inside it when it runs over them, behind it when it needs their sums. */
+#include "../compiler.h"
+
+#include <math.h>
+#include <string.h>
+
+enum stage { BEFORE, INSIDE, AFTER };
+
+struct lowering {
+    struct compilation *c;
+    const struct graph *g;
+    struct loops *l;
+    struct module *m;
+    int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
+    int *array;       /* of each value */
+    int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
+    bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
+    bool *minus_infinity;    /* tiles whose elements outside the region are -inf by now */
+    enum stage *stage;
+    struct stmt **end, **before, **inside; /* where the next statement goes */
+};
+
+static bool has_axis(const struct value *v, int axis)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] == axis) return true;
+    return false;
+}
+
+static bool run_time(const struct lowering *x, int axis)
+{
+    return x->m->axis[axis].source != SIZE_CONSTANT;
+}
+
+static struct stmt *append(struct lowering *x, struct stmt ***at, int op)
+{
+    struct stmt *s = stmt_new(x->l, op);
+    **at = s;
+    *at = &s->next;
+    return s;
+}
+
+/* ---- tiles ---- */
+
+/* The axes of a value's tile: constant ones first, then keys, then queries, so that the sequence is in the lanes. */
+static int tile_axes(const struct lowering *x, const struct value *v, int *axes)
+{
+    int rank = 0;
+    for (int k = 0; k < v->rank; k++)
+        if (!run_time(x, v->axes[k])) axes[rank++] = v->axes[k];
+    if (has_axis(v, x->stream)) axes[rank++] = x->stream;
+    if (has_axis(v, x->lane)) axes[rank++] = x->lane;
+    return rank;
+}
+
+static int new_tile(struct lowering *x, const char *name, int rank, const int *axes)
+{
+    struct array a = {.kind = ARRAY_TILE, .dtype = x->m->dtype, .rank = rank, .offset = -1};
+    for (int k = 0; k < rank; k++) {
+        a.axes[k] = axes[k];
+        a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : x->m->axis[axes[k]].extent;
+    }
+    int same = 1;
+    a.name = name;
+    for (int k = 0; k < x->l->arrays; k++)
+        if (strcmp(x->l->array[k].name, a.name) == 0) {
+            a.name = arena_printf(x->m->arena, "%s_%d", name, ++same);
+            k = -1;
+        }
+    return loops_array(x->l, a);
+}
+
+static const char *tile_name(const struct lowering *x, const struct value *v)
+{
+    bool lane = has_axis(v, x->lane), stream = has_axis(v, x->stream);
+    if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
+    if (stream) return "key";
+    if (v == &x->g->value[x->g->output]) return "result";
+    return "query";
+}
+
+/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops. */
+static struct ref lowered(const struct lowering *x, const struct ref *r)
+{
+    const struct value *v = &x->g->value[r->of];
+    const struct array *a = &x->l->array[x->array[r->of]];
+    struct ref out = *r;
+    out.of = x->array[r->of];
+    if (a->kind != ARRAY_TILE) return out;
+    out.rank = a->rank;
+    for (int k = 0; k < a->rank; k++)
+        for (int s = 0; s < v->rank; s++)
+            if (v->axes[s] == a->axes[k]) out.sub[k] = r->sub[s];
+    return out;
+}
+
+/* A MAP statement over the given axes that assigns one expression. */
+static struct stmt *assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold, const struct expr *e)
+{
+    struct stmt *s = append(x, at, LOOPS_MAP);
+    s->rank = rank;
+    for (int k = 0; k < rank; k++) s->axes[k] = axes[k];
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e};
+    return s;
+}
+
+static void set_constant(struct lowering *x, struct stmt ***at, int array, double value)
+{
+    const struct array *a = &x->l->array[array];
+    assign(x, at, a->rank, a->axes, array, FOLD_SET, expr_real(x->m, value));
+}
+
+/* ---- one value at a time ---- */
+
+/* The axes that the operands run over and v does not. */
+static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
+{
+    int rank = 0;
+    for (int a = 0; a < x->m->axes; a++) {
+        bool used = false;
+        for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
+        if (used && !has_axis(v, a)) axes[rank++] = a;
+    }
+    return rank;
+}
+
+/* Masked elements of the tile become what the fold ignores, unless what it is computed from already makes them so. */
+static void apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
+{
+    int v = sum->operand[operand].of;
+    const struct value *value = &x->g->value[v];
+    if (!sum->where || x->minus_infinity[v] || !has_axis(value, x->lane) || !has_axis(value, x->stream)) return;
+    if (neutral == 0 && value->op == GRAPH_MAP) {
+        const struct expr *e = value->expr;
+        for (int k = 0; k < value->operands; k++)
+            if (x->minus_infinity[value->operand[k].of]) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+        if (expr_is_real(e, 0)) return;
+    }
+    int axes[MAX_RANK], rank = tile_axes(x, value, axes);
+    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, neutral));
+    struct stmt *s = assign(x, &x->inside, rank, axes, x->array[v], FOLD_SET, kept);
+    s->operands = 1;
+    s->operand[0] = loops_ref(x->l, x->array[v]);
+    x->minus_infinity[v] = neutral != 0;
+}
+
+static void lower_sum(struct lowering *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    int axes[MAX_RANK], rank = tile_axes(x, v, axes), summed[MAX_AXES], count = summed_axes(x, v, summed);
+    bool streamed = false;
+    for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
+    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
+    int to = new_tile(x, !streamed ? tile_name(x, v) : maximum ? "row_max" : v->op == GRAPH_REDUCE ? "row_sum" : "sum", rank, axes);
+    x->array[number] = to;
+    bool inside = streamed || has_axis(v, x->stream);
+    struct stmt ***at = inside ? &x->inside : x->stage[number] == BEFORE ? &x->before : &x->end;
+    int factor = v->online >= 0 ? x->correction[v->online] : -1;
+
+    /* a product of two arrays over one axis, lanes last */
+    int lane = rank == 2 ? axes[1] : -1, row = -1;
+    if (v->op == GRAPH_CONTRACT && rank == 2 && count == 1)
+        for (int k = 0; k < 2; k++)
+            if (ref_uses_axis(&v->operand[k], lane) && !ref_uses_axis(&v->operand[k], axes[0]) && !ref_uses_axis(&v->operand[1 - k], lane)) row = 1 - k;
+    if (row >= 0) {
+        if (streamed) {
+            set_constant(x, &x->before, to, 0);
+            apply_region(x, v, 1 - row, 0);
+        }
+        struct stmt *s = append(x, at, LOOPS_DOT);
+        s->rank = 2;
+        s->axes[0] = axes[0];
+        s->axes[1] = lane;
+        s->axis = summed[0];
+        s->operands = 2;
+        s->operand[0] = lowered(x, &v->operand[row]);
+        s->operand[1] = lowered(x, &v->operand[1 - row]);
+        if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
+        s->assigns = 1;
+        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed ? FOLD_SUM : FOLD_SET, NULL};
+        return;
+    }
+
+    set_constant(x, streamed ? &x->before : at, to, v->op == GRAPH_REDUCE ? v->init : 0);
+    int old = -1;
+    if (maximum && x->running[number]) {
+        old = new_tile(x, "old_max", rank, axes);
+        struct stmt *s = assign(x, at, rank, axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
+        s->operand[s->operands++] = loops_ref(x->l, to);
+    }
+    for (int k = 0; k < v->operands && streamed; k++) apply_region(x, v, k, maximum ? -INFINITY : 0);
+    if (factor >= 0) {
+        const struct expr *moved = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+        struct stmt *s = assign(x, at, rank, axes, to, FOLD_SET, moved);
+        s->operand[s->operands++] = loops_ref(x->l, to);
+        s->operand[s->operands++] = loops_ref(x->l, factor);
+    }
+    int nest[MAX_RANK];
+    for (int k = 0; k < count; k++) nest[k] = summed[k];
+    for (int k = 0; k < rank; k++) nest[count + k] = axes[k];
+    struct stmt *s = assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
+    const struct value *from = &x->g->value[v->operand[0].of];
+    if (x->unbuilt[v->operand[0].of]) {
+        s->assign[0].expr = from->expr;
+        s->operands = from->operands;
+        for (int k = 0; k < from->operands; k++) s->operand[k] = lowered(x, &from->operand[k]);
+    } else {
+        s->operands = v->operands;
+        for (int k = 0; k < v->operands; k++) s->operand[k] = lowered(x, &v->operand[k]);
+        if (v->operands == 2) s->assign[0].expr = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    }
+    if (old >= 0) {
+        x->correction[number] = new_tile(x, "rescale", rank, axes);
+        const struct expr *change = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+        s = assign(x, at, rank, axes, x->correction[number], FOLD_SET, expr_make(x->m, EXPR_EXP2, change, NULL, NULL));
+        s->operand[s->operands++] = loops_ref(x->l, old);
+        s->operand[s->operands++] = loops_ref(x->l, to);
+    }
+}
+
+static void lower_array(struct lowering *x, int number, enum array_kind kind)
+{
+    const struct value *v = &x->g->value[number];
+    struct array a = {.kind = kind, .name = v->name, .dtype = kind == ARRAY_TABLE ? DTYPE_F64 : x->m->dtype, .rank = v->rank, .offset = -1, .data = v->data};
+    for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
+    x->array[number] = loops_array(x->l, a);
+}
+
+/* ---- the whole ---- */
+
+/* Sets stages and finds the axis of the inner loop; false (reported) when one pass over the keys is not enough. */
+static bool classify(struct lowering *x)
+{
+    const struct graph *g = x->g;
+    const struct value *out = &g->value[g->output];
+    for (int k = 0; k < out->rank; k++)
+        if (run_time(x, out->axes[k])) x->lane = out->axes[k];
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].rank; k++) {
+            int axis = g->value[v].axes[k];
+            if (!run_time(x, axis) || has_axis(out, axis) || axis == x->stream) continue;
+            if (x->stream >= 0) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "sums over two run-time axes are not compiled yet");
+                return false;
+            }
+            x->stream = axis;
+        }
+    int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].online >= 0) x->running[g->value[v].online] = true;
+        for (int k = 0; k < g->value[v].operands; k++) users[g->value[v].operand[k].of]++;
+    }
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = has_axis(value, x->stream);
+        x->stage[v] = streams ? INSIDE : BEFORE;
+        for (int k = 0; k < value->operands; k++) {
+            int u = value->operand[k].of;
+            if (x->stage[u] == AFTER && streams && !x->running[u]) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a weight that depends on a sum over all keys is not compiled yet");
+                return false;
+            }
+            if (!streams && (x->stage[u] == AFTER || x->stage[u] == INSIDE)) x->stage[v] = AFTER;
+            x->unbuilt[u] |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
+        }
+    }
+    return true;
+}
+
+void pass_lower(struct compilation *c)
+{
+    struct arena *arena = c->graph->module->arena;
+    size_t n = (size_t)c->graph->values;
+    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1}, *x = &lowering;
+    x->array = arena_alloc(arena, n * sizeof *x->array);
+    x->correction = arena_alloc(arena, n * sizeof *x->correction);
+    x->running = arena_alloc(arena, n * sizeof *x->running);
+    x->unbuilt = arena_alloc(arena, n * sizeof *x->unbuilt);
+    x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
+    x->stage = arena_alloc(arena, n * sizeof *x->stage);
+    c->loops = x->l;
+    if (!classify(x)) return;
+
+    const struct value *out = &x->g->value[x->g->output];
+    struct stmt **at = &x->l->body;
+    for (int k = 0; k < out->rank; k++) {
+        if (!run_time(x, out->axes[k])) continue;
+        struct stmt *loop = append(x, &at, LOOPS_FOR);
+        loop->axis = out->axes[k];
+        loop->from = expr_int(x->m, 0);
+        loop->to = expr_leaf(x->m, EXPR_SIZE, loop->axis);
+        loop->step = loop->axis == x->lane ? c->tile_q : 1;
+        loop->parallel = true;
+        at = &loop->body;
+    }
+    /* Three lists, joined at the end: what comes before the loop over keys, its body, and what comes behind it. */
+    struct stmt *before = NULL, *inside = NULL, *after = NULL;
+    x->before = &before;
+    x->inside = &inside;
+    x->end = &after;
+    const struct expr *region = NULL;
+    bool first = true;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        switch (value->op) {
+        case GRAPH_INPUT: lower_array(x, v, ARRAY_INPUT); break;
+        case GRAPH_PARAM: lower_array(x, v, ARRAY_PARAM); break;
+        case GRAPH_TABLE: lower_array(x, v, ARRAY_TABLE); break;
+        case GRAPH_MAP: {
+            if (x->unbuilt[v]) break;
+            int axes[MAX_RANK], rank = tile_axes(x, value, axes);
+            x->array[v] = new_tile(x, tile_name(x, value), rank, axes);
+            struct stmt ***list = x->stage[v] == BEFORE ? &x->before : x->stage[v] == INSIDE ? &x->inside : &x->end;
+            struct stmt *s = assign(x, list, rank, axes, x->array[v], FOLD_SET, value->expr);
+            s->operands = value->operands;
+            for (int k = 0; k < value->operands; k++) s->operand[k] = lowered(x, &value->operand[k]);
+            break;
+        }
+        case GRAPH_CONTRACT:
+        case GRAPH_REDUCE:
+            lower_sum(x, v);
+            if (x->stage[v] == AFTER) {
+                region = first ? value->where : region == value->where ? region : NULL;
+                first = false;
+            }
+            break;
+        }
+    }
+    /* the result leaves its tile */
+    struct stmt *copy = append(x, &x->end, LOOPS_COPY);
+    struct array a = {.kind = ARRAY_OUTPUT, .name = "out", .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
+    for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
+    int output = loops_array(x->l, a);
+    copy->rank = tile_axes(x, out, copy->axes);
+    copy->operands = 1;
+    copy->operand[0] = loops_ref(x->l, x->array[x->g->output]);
+    copy->assigns = 1;
+    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL};
+
+    if (inside) {
+        struct stmt *loop = append(x, &x->before, LOOPS_FOR);
+        loop->axis = x->stream;
+        loop->from = expr_int(x->m, 0);
+        loop->to = expr_leaf(x->m, EXPR_SIZE, x->stream);
+        loop->step = c->tile_k;
+        loop->where = region;
+        loop->body = inside;
+    }
+    *x->before = after;
+    *at = before;
+}

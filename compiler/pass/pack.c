@@ -1,0 +1,80 @@
+/* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a tile whose last axis
+   is the lanes; as far out as the loops over its axes allow. */
+#include "../compiler.h"
+
+enum { MAX_DEPTH = 12 };
+
+static bool along_lanes(const struct ref *r, const struct array *a, int lane)
+{
+    return a->kind == ARRAY_TILE || !ref_uses_axis(r, lane) || ref_axis(r, r->rank - 1) == lane;
+}
+
+/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops with a step of one fix their axis. */
+static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
+{
+    const struct array *a = &l->array[from];
+    struct array tile = {.kind = ARRAY_TILE, .dtype = l->module->dtype, .offset = -1, .name = arena_printf(l->module->arena, "%s_tile", a->name)};
+    for (int pass = 0; pass < 2; pass++) /* the lanes come last */
+        for (int k = 0; k < a->rank; k++) {
+            bool fixed = false;
+            int64_t extent = l->module->axis[a->axes[k]].extent;
+            for (int f = 0; f < depth; f++)
+                if (loops[f]->axis == a->axes[k]) {
+                    fixed = loops[f]->step == 1;
+                    extent = loops[f]->step;
+                }
+            if (fixed || (a->axes[k] == lane) != (pass == 1)) continue;
+            tile.axes[tile.rank] = a->axes[k];
+            tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
+        }
+    int outer = 0; /* the innermost loop over one of its axes */
+    for (int f = 0; f < depth; f++)
+        for (int k = 0; k < a->rank; k++)
+            if (loops[f]->axis == a->axes[k]) outer = f;
+    struct stmt **at = &loops[outer]->body;
+    for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
+        if ((*at)->operand[0].of == from) return (*at)->assign[0].to.of;
+    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    int made = loops_array(l, tile);
+    copy->rank = tile.rank;
+    for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
+    copy->operands = 1;
+    copy->operand[0] = loops_ref(l, from);
+    copy->assigns = 1;
+    copy->assign[0].to = loops_ref(l, made);
+    copy->next = *at;
+    *at = copy;
+    return made;
+}
+
+static void walk(struct loops *l, struct stmt *s, struct stmt **loops, int depth)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_FOR && depth < MAX_DEPTH) {
+            loops[depth] = s;
+            walk(l, s->body, loops, depth + 1);
+        } else if (s->op == LOOPS_IF) walk(l, s->body, loops, depth);
+        if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0) continue;
+        int lane = s->axes[s->rank - 1];
+        int64_t extent = 0;
+        for (int f = 0; f < depth; f++)
+            if (loops[f]->axis == lane) extent = loops[f]->step;
+        for (int k = 0; k < s->operands; k++) {
+            struct ref *r = &s->operand[k];
+            if (!extent || along_lanes(r, &l->array[r->of], lane)) continue;
+            struct ref old = *r;
+            int tile = packed(l, loops, depth, old.of, lane, extent);
+            const struct array *from = &l->array[old.of], *to = &l->array[tile];
+            *r = (struct ref){.of = tile, .rank = to->rank};
+            for (int t = 0; t < to->rank; t++)
+                for (int f = 0; f < from->rank; f++)
+                    if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
+        }
+    }
+}
+
+void pass_pack(struct compilation *c)
+{
+    struct stmt *loops[MAX_DEPTH];
+    walk(c->loops, c->loops->body, loops, 0);
+}

@@ -1,0 +1,138 @@
+/* Equal values become one; a map that is used once moves into the map or sum that uses it; what nobody needs goes. */
+#include "../compiler.h"
+
+static void merge_equal(struct graph *g)
+{
+    for (int v = 1; v < g->values; v++)
+        for (int u = 0; u < v; u++) {
+            if (!graph_value_equal(&g->value[u], &g->value[v])) continue;
+            for (int w = v + 1; w < g->values; w++) {
+                for (int k = 0; k < g->value[w].operands; k++)
+                    if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = u;
+                if (g->value[w].online == v) g->value[w].online = u;
+            }
+            if (g->output == v) g->output = u;
+            break;
+        }
+}
+
+static int uses(const struct graph *g, int v)
+{
+    int count = g->output == v;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) count += g->value[w].operand[k].of == v;
+    return count;
+}
+
+/* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
+static int operand_number(struct value *v, const struct ref *r)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (ref_equal(&v->operand[k], r)) return k;
+    if (v->operands == MAX_OPERANDS) return -1;
+    v->operand[v->operands] = *r;
+    return v->operands++;
+}
+
+/* Operand k of map v is itself the map `inner`: writes inner's expression in its place. False when there is no room. */
+static bool inline_map(struct graph *g, struct value *v, int at, const struct value *inner)
+{
+    struct module *m = g->module;
+    struct value made = *v;
+    const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
+    made.operands = 0;
+    /* inner's axes become the subscripts that v uses */
+    const struct ref *r = &v->operand[at];
+    const struct expr *body = inner->expr;
+    for (int k = 0; k < inner->operands; k++) {
+        struct ref moved = inner->operand[k];
+        for (int s = 0; s < moved.rank; s++)
+            for (int a = 0; a < inner->rank; a++) moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+        int number = operand_number(&made, &moved);
+        if (number < 0) return false;
+        inside[k] = expr_leaf(m, EXPR_OPERAND, number);
+    }
+    for (int a = 0; a < inner->rank; a++) body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+    body = expr_bind(m, body, inside);
+    for (int k = 0; k < v->operands; k++) {
+        int number = k == at ? 0 : operand_number(&made, &v->operand[k]);
+        if (number < 0) return false;
+        with[k] = k == at ? body : expr_leaf(m, EXPR_OPERAND, number);
+    }
+    made.expr = expr_bind(m, v->expr, with);
+    *v = made;
+    return true;
+}
+
+/* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in another role. */
+static bool plain(const struct ref *r, const struct value *inner)
+{
+    for (int a = 0; a < inner->rank; a++)
+        if (ref_axis(r, a) != inner->axes[a]) return false;
+    return true;
+}
+
+static bool inline_single_uses(struct graph *g)
+{
+    bool changed = false;
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].op != GRAPH_MAP) continue;
+        for (int k = 0; k < g->value[v].operands; k++) {
+            int u = g->value[v].operand[k].of;
+            const struct value *inner = &g->value[u];
+            if (inner->op != GRAPH_MAP || uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner)) continue;
+            if (!inline_map(g, &g->value[v], k, inner)) continue;
+            changed = true;
+            k = -1; /* operands have moved */
+        }
+    }
+    return changed;
+}
+
+/* Operands that folding left unused go, the rest keep their order. */
+static void drop_unused_operands(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        struct value *value = &g->value[v];
+        if (value->op != GRAPH_MAP) continue;
+        const struct expr *with[MAX_OPERANDS];
+        int kept = 0;
+        for (int k = 0; k < value->operands; k++) {
+            const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k);
+            bool used = expr_uses(value->expr, leaf);
+            with[k] = used ? expr_leaf(g->module, EXPR_OPERAND, kept) : leaf;
+            if (used) value->operand[kept++] = value->operand[k];
+        }
+        if (kept == value->operands) continue;
+        value->operands = kept;
+        value->expr = expr_bind(g->module, value->expr, with);
+    }
+}
+
+/* A map that only repeats its operand is that operand. The output stays a map: it leaves through one. */
+static void drop_identities(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        if (value->op != GRAPH_MAP || v == g->output || value->expr->op != EXPR_OPERAND) continue;
+        const struct ref *r = &value->operand[value->expr->integer];
+        struct ref self = graph_ref(g, v, NULL);
+        self.of = r->of;
+        if (!ref_equal(r, &self)) continue;
+        for (int w = v + 1; w < g->values; w++)
+            for (int k = 0; k < g->value[w].operands; k++)
+                if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = r->of;
+    }
+}
+
+void pass_simplify(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    do {
+        merge_equal(g);
+        drop_unused_operands(g);
+        drop_identities(g);
+        graph_sweep(g);
+    } while (inline_single_uses(g));
+    graph_sweep(g);
+}

@@ -1,0 +1,48 @@
+/* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the second-level cache. */
+#include "../compiler.h"
+
+#include <string.h>
+
+static const char *const knobs[] = {"tile_q", "tile_k", NULL};
+
+static void check_knobs(const struct compilation *c)
+{
+    for (int k = 0; k < c->spec->knobs; k++) {
+        const struct knob *knob = &c->spec->knob[k];
+        bool known = false;
+        for (int n = 0; knobs[n]; n++) known |= strcmp(knobs[n], knob->name) == 0;
+        if (!known) {
+            const char *near = nearest_word(knob->name, knobs);
+            diagnostics_error(c->diagnostics, knob->at, "unknown knob '%s' in schedule", knob->name);
+            if (near) diagnostics_note(c->diagnostics, (struct position){0, 0}, "did you mean '%s'?", near);
+            else diagnostics_note(c->diagnostics, (struct position){0, 0}, "'attnc explain' lists the knobs of a spec");
+        } else if (knob->value < 1 || knob->value > 4096 || (strcmp(knob->name, "tile_q") == 0 && knob->value % 16 != 0))
+            diagnostics_error(c->diagnostics, knob->value_at, "%s is from 1 to 4096%s", knob->name,
+                              strcmp(knob->name, "tile_q") == 0 ? " and a multiple of 16" : "");
+    }
+}
+
+/* Whether something is computed for every key before it meets a query: then more queries share the work. */
+static bool prepares_keys(const struct graph *g)
+{
+    const struct value *out = &g->value[g->output];
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        bool sequence = false, lane = false;
+        for (int k = 0; k < value->rank; k++) {
+            bool of_output = false;
+            for (int a = 0; a < out->rank; a++) of_output |= out->axes[a] == value->axes[k];
+            sequence |= !of_output && g->module->axis[value->axes[k]].source != SIZE_CONSTANT;
+            lane |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
+        }
+        if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM && sequence && !lane) return true;
+    }
+    return false;
+}
+
+void pass_tile(struct compilation *c)
+{
+    check_knobs(c);
+    c->tile_q = schedule_knob(c, "tile_q", prepares_keys(c->graph) ? 256 : 64);
+    c->tile_k = schedule_knob(c, "tile_k", 96);
+}

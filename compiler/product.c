@@ -1,0 +1,140 @@
+/* Everything from one spec file: read, checked, lowered for every target, emitted; and files written whole or not at all. */
+#include "compiler.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The yaml reader refuses what is longer than a sensible spec; this only keeps a huge file from being read whole. */
+enum { MOST_BYTES = 4 << 20 };
+
+static enum status read_file(const char *path, const struct options *o, struct text *out)
+{
+    FILE *f = fopen(path, "rb");
+    struct stat info;
+    if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode)) errno = EISDIR;
+    else if (f) {
+        char buffer[65536];
+        size_t n;
+        while (out->length <= MOST_BYTES && (n = fread(buffer, 1, sizeof buffer, f)) > 0) text_append(out, buffer, n);
+        if (!ferror(f)) {
+            fclose(f);
+            if (!out->data) text_append(out, "", 0);
+            return STATUS_DONE;
+        }
+    }
+    int why = errno;
+    if (f) fclose(f);
+    complain(o, "%s: %s", path, strerror(why));
+    return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The command that makes the same output, with base names only. */
+static const char *reproducing(struct arena *arena, const char *file, const struct options *o)
+{
+    struct text t = {0};
+    text_add(&t, "attnc %s", base_name(file));
+    if (o->named_targets) {
+        text_add(&t, " --target ");
+        for (int k = 0; k < o->targets; k++) text_add(&t, "%s%s", k ? "," : "", o->target[k]->name);
+    }
+    for (int k = 0; k < o->sets; k++) text_add(&t, " --set '%s'", o->set[k]);
+    const char *made = arena_copy(arena, t.data);
+    text_free(&t);
+    return made;
+}
+
+/* --dump-after: the IR after a pass of the preferred target, to standard error. */
+static bool dump(const struct compilation *c, const struct pass *pass, void *user)
+{
+    const struct options *o = user;
+    if (strcmp(pass->name, o->dump_after) == 0) {
+        struct text t = {0};
+        if (pass->level == PASS_GRAPH) graph_print(c->graph, &t);
+        else loops_print(c->loops, &t);
+        fprintf(stderr, "# after %s, for %s\n%s", pass->name, c->target->name, t.data);
+        text_free(&t);
+    }
+    return true;
+}
+
+struct product *product_make(const char *file, const struct options *o, enum status *status)
+{
+    struct text source = {0};
+    *status = read_file(file, o, &source);
+    if (*status != STATUS_DONE) {
+        text_free(&source);
+        return NULL;
+    }
+    struct arena *arena = arena_new();
+    struct product *p = arena_alloc(arena, sizeof *p);
+    p->arena = arena;
+    struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
+    p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    if (p->spec) p->graph = build_graph(arena, p->spec, d);
+    bool good = p->graph != NULL;
+    for (int t = 0; t < o->targets && good; t++) {
+        struct compilation *c = arena_alloc(arena, sizeof *c);
+        *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .graph = graph_copy(p->graph)};
+        good = passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
+        p->compilation[t] = c;
+    }
+    if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
+    text_free(&source);
+    if (!good) {
+        *status = STATUS_INPUT;
+        product_free(p);
+        return NULL;
+    }
+    const char *command = reproducing(arena, file, o);
+    emit_source((const struct compilation *const *)p->compilation, o->targets, command, &p->source);
+    emit_header(p->compilation[0], command, &p->header);
+    return p;
+}
+
+void product_free(struct product *p)
+{
+    if (!p) return;
+    text_free(&p->source);
+    text_free(&p->header);
+    arena_free(p->arena);
+}
+
+/* ---- files ---- */
+
+enum status write_whole(const struct options *o, const char *path, const char *data, size_t length)
+{
+    struct text temporary = {0};
+    text_add(&temporary, "%s.XXXXXX", path);
+    /* no signal may end the program between the making and the renaming of the temporary file */
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int file = mkstemp(temporary.data), why = file < 0 ? errno : 0;
+    bool made = file >= 0;
+    for (size_t done = 0; made && !why && done < length;) {
+        ssize_t n = write(file, data + done, length - done);
+        if (n < 0 && errno != EINTR) why = errno;
+        if (n > 0) done += (size_t)n;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    if (made && !why && fchmod(file, 0666 & ~mask) != 0) why = errno;
+    if (made && close(file) != 0 && !why) why = errno;
+    if (made && !why && rename(temporary.data, path) != 0) why = errno;
+    if (made && why) unlink(temporary.data);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    text_free(&temporary);
+    if (!why) return STATUS_DONE;
+    complain(o, "cannot write %s: %s", path, strerror(why));
+    return STATUS_MACHINE;
+}

@@ -1,0 +1,139 @@
+/* Memory that lives as long as one job: blocks that are handed out front to back and freed together. And strings that grow. */
+#include "ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 16 };
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    max_align_t data[];
+};
+
+struct arena {
+    struct block *block; /* the one that is being filled comes first */
+};
+
+static _Noreturn void out_of_memory(void)
+{
+    fputs("attnc: error: out of memory\n", stderr);
+    exit(3);
+}
+
+static struct block *block_new(size_t bytes)
+{
+    if (bytes > SIZE_MAX - sizeof(struct block)) out_of_memory();
+    struct block *b = calloc(1, sizeof *b + bytes);
+    if (!b) out_of_memory();
+    b->size = bytes;
+    return b;
+}
+
+struct arena *arena_new(void)
+{
+    struct arena *a = calloc(1, sizeof *a);
+    if (!a) out_of_memory();
+    a->block = block_new(BLOCK_BYTES);
+    return a;
+}
+
+void arena_free(struct arena *arena)
+{
+    if (!arena) return;
+    for (struct block *b = arena->block, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(arena);
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    const size_t unit = sizeof(max_align_t);
+    if (bytes > SIZE_MAX - unit) out_of_memory();
+    bytes = (bytes + unit - 1) / unit * unit;
+    if (bytes == 0) bytes = unit;
+    struct block *b = arena->block;
+    if (bytes > BLOCK_BYTES / 4) {
+        /* a block of its own, behind the one that still has room */
+        struct block *own = block_new(bytes);
+        own->used = bytes;
+        own->next = b->next;
+        b->next = own;
+        return own->data;
+    }
+    if (bytes > b->size - b->used) {
+        b = block_new(BLOCK_BYTES);
+        b->next = arena->block;
+        arena->block = b;
+    }
+    void *p = (char *)b->data + b->used;
+    b->used += bytes;
+    return p;
+}
+
+char *arena_copy(struct arena *arena, const char *text)
+{
+    const size_t length = strlen(text) + 1;
+    return memcpy(arena_alloc(arena, length), text, length);
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) out_of_memory();
+    char *out = arena_alloc(arena, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(out, (size_t)length + 1, format, args);
+    va_end(args);
+    return out;
+}
+
+/* ---- strings that grow ---- */
+
+static char *text_reserve(struct text *text, size_t more)
+{
+    if (more > SIZE_MAX / 2 - text->length - 1) out_of_memory();
+    if (text->length + more + 1 > text->capacity) {
+        size_t capacity = text->capacity ? text->capacity : 256;
+        while (capacity < text->length + more + 1) capacity *= 2;
+        char *data = realloc(text->data, capacity);
+        if (!data) out_of_memory();
+        text->data = data;
+        text->capacity = capacity;
+    }
+    return text->data + text->length;
+}
+
+void text_add(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) out_of_memory();
+    char *to = text_reserve(text, (size_t)length);
+    va_start(args, format);
+    vsnprintf(to, (size_t)length + 1, format, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+void text_append(struct text *text, const char *bytes, size_t length)
+{
+    char *to = text_reserve(text, length);
+    if (length) memcpy(to, bytes, length);
+    to[length] = 0;
+    text->length += length;
+}
+
+void text_free(struct text *text)
+{
+    free(text->data);
+    *text = (struct text){0};
+}

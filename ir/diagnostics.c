@@ -1,0 +1,268 @@
+/* Messages about a text: collected, then written in the order of the text, each with its line and a caret.
+   Columns count characters of UTF-8. */
+#include "ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ERRORS = 100, MOST_COLUMNS = 150, CONTEXT_COLUMNS = 70, MOST_MESSAGE = 2000 };
+
+struct message {
+    struct position at;
+    const char *text;
+    int order;
+    struct message *notes, *next; /* an error's notes; the next note or error */
+};
+
+struct diagnostics {
+    struct arena *arena;
+    const char *file, *source;
+    size_t length;
+    int errors;
+    struct message *first, *last, *last_note;
+};
+
+struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length)
+{
+    struct diagnostics *d = arena_alloc(arena, sizeof *d);
+    d->arena = arena;
+    d->file = arena_copy(arena, file);
+    d->source = source;
+    d->length = source ? length : 0;
+    return d;
+}
+
+static struct message *message_new(struct diagnostics *d, struct position at, const char *format, va_list args)
+{
+    char buffer[MOST_MESSAGE];
+    if (vsnprintf(buffer, sizeof buffer, format, args) < 0) buffer[0] = 0;
+    struct message *m = arena_alloc(d->arena, sizeof *m);
+    m->at = at;
+    m->text = arena_copy(d->arena, buffer);
+    return m;
+}
+
+void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct message *m = message_new(d, at, format, args);
+    va_end(args);
+    m->order = d->errors++;
+    if (d->last)
+        d->last->next = m;
+    else
+        d->first = m;
+    d->last = m;
+    d->last_note = NULL;
+}
+
+void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...)
+{
+    if (!d->last) return;
+    va_list args;
+    va_start(args, format);
+    struct message *m = message_new(d, at, format, args);
+    va_end(args);
+    if (d->last_note)
+        d->last_note->next = m;
+    else
+        d->last->notes = m;
+    d->last_note = m;
+}
+
+int diagnostics_errors(const struct diagnostics *d)
+{
+    return d->errors;
+}
+
+/* ---- the text ---- */
+
+/* Bytes of the well-formed UTF-8 character at s, or 0. */
+static size_t character(const char *s, size_t left)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    if (left >= 1 && u[0] < 0x80) return 1;
+    const size_t n = u[0] >= 0xf0 && u[0] < 0xf5 ? 4 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : 0;
+    if (n == 0 || n > left) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((u[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+/* Bytes of the line break at s, or 0; YAML 1.1's, which are what libyaml counts. */
+static size_t line_break(const char *s, size_t left)
+{
+    if (left >= 2 && s[0] == '\r' && s[1] == '\n') return 2;
+    if (left >= 1 && (s[0] == '\n' || s[0] == '\r')) return 1;
+    if (left >= 2 && memcmp(s, "\xc2\x85", 2) == 0) return 2;
+    if (left >= 3 && (memcmp(s, "\xe2\x80\xa8", 3) == 0 || memcmp(s, "\xe2\x80\xa9", 3) == 0)) return 3;
+    return 0;
+}
+
+static const char *find_line(const struct diagnostics *d, int line, size_t *length)
+{
+    if (!d->source) return NULL;
+    const char *s = d->source, *end = s + d->length;
+    if (d->length >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0) s += 3;
+    for (int at = 1; at < line; at++) {
+        size_t n = 0;
+        while (s < end && (n = line_break(s, (size_t)(end - s))) == 0) s++;
+        if (s == end) return NULL;
+        s += n;
+    }
+    const char *stop = s;
+    while (stop < end && line_break(stop, (size_t)(end - stop)) == 0) stop++;
+    *length = (size_t)(stop - s);
+    return s;
+}
+
+/* Writes text so that nothing in it can upset a terminal. */
+static void put_clean(FILE *out, const char *s, size_t length)
+{
+    while (length) {
+        size_t n = character(s, length);
+        const unsigned char c = (unsigned char)*s;
+        /* C1 controls are two bytes, the first being c2 */
+        const bool control = (c < 0x20 && c != '\t') || c == 0x7f || (c == 0xc2 && n == 2 && (unsigned char)s[1] < 0xa0);
+        if (n == 0 || control)
+            fputc('?', out);
+        else
+            fwrite(s, 1, n, out);
+        if (n == 0) n = 1;
+        s += n;
+        length -= n;
+    }
+}
+
+static const char *skip_characters(const char *s, const char *end, int count)
+{
+    for (; count > 0 && s < end; count--) {
+        const size_t n = character(s, (size_t)(end - s));
+        s += n ? n : 1;
+    }
+    return s;
+}
+
+static void put_line(const struct diagnostics *d, struct position at, FILE *out, bool color)
+{
+    size_t length = 0;
+    const char *line = find_line(d, at.line, &length);
+    if (!line) return;
+    const char *end = line + length, *from = line, *to = end;
+    if (skip_characters(line, end, MOST_COLUMNS) < end) {
+        if (at.column > CONTEXT_COLUMNS) from = skip_characters(line, end, at.column - CONTEXT_COLUMNS);
+        to = skip_characters(from, end, 2 * CONTEXT_COLUMNS);
+    }
+    const char *const before = from > line ? "..." : "";
+    fputs(before, out);
+    put_clean(out, from, (size_t)(to - from));
+    fputs(to < end ? "...\n" : "\n", out);
+    if (at.column < 1) return;
+    const char *caret = skip_characters(line, end, at.column - 1);
+    fprintf(out, "%*s", (int)strlen(before), "");
+    for (const char *s = from; s < caret;) {
+        const size_t n = character(s, (size_t)(end - s));
+        fputc(*s == '\t' ? '\t' : ' ', out);
+        s += n ? n : 1;
+    }
+    fputs(color ? "\033[1;32m^\033[0m\n" : "^\n", out);
+}
+
+/* ---- output ---- */
+
+/* A note at the place of its error does not show the line again. */
+static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out, bool color)
+{
+    const bool note = note_of;
+    const char *const bold = color ? "\033[1m" : "", *const plain = color ? "\033[0m" : "";
+    fputs(bold, out);
+    put_clean(out, d->file, strlen(d->file));
+    if (m->at.line > 0 && m->at.column > 0)
+        fprintf(out, ":%d:%d", m->at.line, m->at.column);
+    else if (m->at.line > 0)
+        fprintf(out, ":%d", m->at.line);
+    fprintf(out, ":%s %s%s:%s ", plain, color ? note ? "\033[1;36m" : "\033[1;31m" : "", note ? "note" : "error", plain);
+    fputs(note ? "" : bold, out);
+    put_clean(out, m->text, strlen(m->text));
+    fputs(note ? "" : plain, out);
+    fputc('\n', out);
+    const bool same_place = note_of && note_of->at.line == m->at.line && note_of->at.column == m->at.column;
+    if (m->at.line > 0 && !same_place) put_line(d, m->at, out, color);
+}
+
+static int compare(const void *pa, const void *pb)
+{
+    const struct message *a = *(const struct message *const *)pa, *b = *(const struct message *const *)pb;
+    if (a->at.line != b->at.line) return a->at.line < b->at.line ? -1 : 1;
+    if (a->at.column != b->at.column) return a->at.column < b->at.column ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+int diagnostics_flush(struct diagnostics *d, FILE *out, bool color)
+{
+    const int errors = d->errors;
+    if (errors == 0) return 0;
+    struct message **sorted = arena_alloc(d->arena, (size_t)errors * sizeof *sorted);
+    int count = 0;
+    for (struct message *m = d->first; m; m = m->next) sorted[count++] = m;
+    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    for (int i = 0; i < count && i < MOST_ERRORS; i++) {
+        put_message(d, sorted[i], NULL, out, color);
+        for (const struct message *n = sorted[i]->notes; n; n = n->next) put_message(d, n, sorted[i], out, color);
+    }
+    if (count > MOST_ERRORS) {
+        const struct message more = {.text = arena_printf(d->arena, "errors that are not shown: %d", count - MOST_ERRORS)};
+        put_message(d, &more, sorted[0], out, color);
+    }
+    d->errors = 0;
+    d->first = d->last = d->last_note = NULL;
+    return errors;
+}
+
+/* ---- "did you mean" ---- */
+
+static int lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+enum { MOST_LETTERS = 40 };
+
+/* Letters to insert, delete, replace or swap with their neighbour to get from a to b. */
+static int edits(const char *a, int n, const char *b, int m)
+{
+    int row[3][MOST_LETTERS + 1];
+    for (int j = 0; j <= m; j++) row[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = row[i % 3], *above = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return row[n % 3][m];
+}
+
+const char *nearest_word(const char *text, const char *const *words)
+{
+    const size_t n = strlen(text);
+    if (n < 2 || n > MOST_LETTERS) return NULL;
+    const char *best = NULL;
+    int least = n < 6 ? 1 : n < 9 ? 2 : 3;
+    for (; *words; words++) {
+        const size_t m = strlen(*words);
+        if (m > MOST_LETTERS) continue;
+        const int e = edits(text, (int)n, *words, (int)m);
+        if (e < least || (e == least && !best)) {
+            least = e;
+            best = *words;
+        }
+    }
+    return best;
+}

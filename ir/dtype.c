@@ -1,0 +1,21 @@
+/* The names of the storage types. */
+#include "ir.h"
+
+#include <string.h>
+
+static const char *const names[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "f16", [DTYPE_F64] = "f64"};
+
+const char *dtype_name(enum dtype dtype)
+{
+    return names[dtype];
+}
+
+bool dtype_parse(const char *text, enum dtype *dtype)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *dtype = (enum dtype)i;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,108 @@
+/* Checks of expressions, axes and references that both IRs' verifiers share. */
+#include "ir.h"
+
+#include <string.h>
+
+uint32_t expr_axes(const struct expr *e)
+{
+    if (e->op == EXPR_INDEX) return UINT32_C(1) << e->integer;
+    uint32_t axes = 0;
+    for (int k = 0; k < expr_arity(e->op); k++) axes |= expr_axes(e->arg[k]);
+    return axes;
+}
+
+uint32_t ref_axes(const struct ref *r)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < r->rank; k++) axes |= expr_axes(r->sub[k]);
+    return axes;
+}
+
+bool expr_integer_only(enum expr_op op, int argument)
+{
+    return op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
+}
+
+static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
+{
+    if (e->op == EXPR_OPERAND) {
+        if (allowed->operands == 0) return "an expression that may not read values reads one";
+        if (e->integer < 0 || e->integer >= allowed->operands)
+            return arena_printf(m->arena, "operand %lld of %d is read", (long long)e->integer, allowed->operands);
+        return NULL;
+    }
+    if (e->op == EXPR_REAL || e->op == EXPR_INT) return NULL;
+    if (e->integer < 0 || e->integer >= m->axes) return arena_printf(m->arena, "axis number %lld does not exist", (long long)e->integer);
+    const char *name = m->axis[e->integer].name;
+    if (e->op == EXPR_INDEX && !(allowed->index >> e->integer & 1)) return arena_printf(m->arena, "axis '%s' is not an axis here", name);
+    if ((e->op == EXPR_LO || e->op == EXPR_HI) && !allowed->ranges)
+        return arena_printf(m->arena, "%s(%s) stands where there are no ranges", expr_name(e->op), name);
+    return NULL;
+}
+
+const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed)
+{
+    if (!e) return "an expression is missing";
+    if ((int)e->op < 0 || e->op >= EXPR_OPS) return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
+    int arity = expr_arity(e->op);
+    if (arity == 0) return leaf_check(m, e, allowed);
+    for (int k = 0; k < arity; k++) {
+        const char *wrong = expr_check(m, e->arg[k], allowed);
+        if (wrong) return wrong;
+        if (expr_integer_only(e->op, k) && e->arg[k]->type == TYPE_REAL) return arena_printf(m->arena, "argument %d of %s is real", k + 1, expr_name(e->op));
+    }
+    return NULL;
+}
+
+const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed)
+{
+    const char *wrong = expr_check(m, e, allowed);
+    if (wrong) return wrong;
+    bool constant = e->op == EXPR_INT && (e->integer == 0 || e->integer == 1);
+    return e->type == TYPE_BOOL || constant ? NULL : "the condition is not a truth value";
+}
+
+const char *axes_check(struct module *m, int rank, const int *axes)
+{
+    if (rank < 0 || rank > MAX_RANK) return arena_printf(m->arena, "%d axes are not between 0 and %d", rank, MAX_RANK);
+    for (int k = 0; k < rank; k++) {
+        if (axes[k] < 0 || axes[k] >= m->axes) return arena_printf(m->arena, "axis number %d does not exist", axes[k]);
+        for (int j = 0; j < k; j++)
+            if (axes[j] == axes[k]) return arena_printf(m->arena, "axis '%s' occurs twice", m->axis[axes[k]].name);
+    }
+    return NULL;
+}
+
+const char *module_check(struct module *m)
+{
+    if (!name_is_plain(m->name)) return "the program's name is not letters, digits, '_' and '.'";
+    if (m->axes > MAX_AXES) return "too many axes";
+    for (int a = 0; a < m->axes; a++) {
+        const char *name = m->axis[a].name;
+        if (!name_is_plain(name) || strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
+            return arena_printf(m->arena, "'%s' cannot name an axis", name ? name : "");
+        if (module_find_axis(m, name) != a) return arena_printf(m->arena, "two axes are called '%s'", name);
+        if (m->axis[a].source == SIZE_CONSTANT && m->axis[a].extent < 1) return arena_printf(m->arena, "axis '%s' has no positive extent", name);
+    }
+    return NULL;
+}
+
+const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed)
+{
+    if (r->rank != rank) return arena_printf(m->arena, "it has %d subscripts for %d axes", r->rank, rank);
+    struct allowed subscripts = *allowed;
+    subscripts.operands = 0;
+    for (int k = 0; k < rank; k++) {
+        const char *wrong = expr_check(m, r->sub[k], &subscripts);
+        if (wrong) return wrong;
+        if (r->sub[k]->type != TYPE_INT) return arena_printf(m->arena, "subscript %d is not an integer", k + 1);
+        int along = ref_axis(r, k);
+        if (along < 0) continue;
+        const struct axis *from = &m->axis[along], *to = &m->axis[axes[k]];
+        if (from->source != to->source)
+            return arena_printf(m->arena, "subscript %d runs along '%s', which is not as long as '%s'", k + 1, from->name, to->name);
+        if (from->source == SIZE_CONSTANT && from->extent > to->extent)
+            return arena_printf(m->arena, "subscript %d runs along '%s', which is longer than '%s'", k + 1, from->name, to->name);
+    }
+    return NULL;
+}

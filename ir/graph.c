@@ -1,0 +1,184 @@
+/* Builders of the graph, and what every pass needs to rewrite one. */
+#include "ir.h"
+
+#include <string.h>
+
+struct graph *graph_new(struct module *m)
+{
+    struct graph *g = arena_alloc(m->arena, sizeof *g);
+    g->module = m;
+    g->output = -1;
+    return g;
+}
+
+static int add(struct graph *g, struct value v)
+{
+    if (g->values == g->capacity) {
+        int capacity = g->capacity ? 2 * g->capacity : 32;
+        struct value *grown = arena_alloc(g->module->arena, (size_t)capacity * sizeof *grown);
+        if (g->values) memcpy(grown, g->value, (size_t)g->values * sizeof *grown);
+        g->value = grown;
+        g->capacity = capacity;
+    }
+    g->value[g->values] = v;
+    return g->values++;
+}
+
+struct graph *graph_copy(const struct graph *g)
+{
+    struct graph *copy = graph_new(g->module);
+    for (int v = 0; v < g->values; v++) add(copy, g->value[v]);
+    copy->output = g->output;
+    return copy;
+}
+
+struct value graph_value(enum graph_op op, int rank, const int *axes)
+{
+    struct value v = {.op = op, .rank = rank, .online = -1};
+    for (int k = 0; k < rank; k++) v.axes[k] = axes[k];
+    return v;
+}
+
+static int named(struct graph *g, enum graph_op op, const char *name, int rank, const int *axes, const double *data)
+{
+    struct value v = graph_value(op, rank, axes);
+    v.name = arena_copy(g->module->arena, name);
+    v.data = data;
+    return add(g, v);
+}
+
+int graph_input(struct graph *g, const char *name, int rank, const int *axes)
+{
+    return named(g, GRAPH_INPUT, name, rank, axes, NULL);
+}
+
+int graph_param(struct graph *g, const char *name, int rank, const int *axes)
+{
+    return named(g, GRAPH_PARAM, name, rank, axes, NULL);
+}
+
+int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data)
+{
+    return named(g, GRAPH_TABLE, name, rank, axes, data);
+}
+
+int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr)
+{
+    struct value v = graph_value(GRAPH_MAP, rank, axes);
+    v.operands = operands;
+    for (int k = 0; k < operands; k++) v.operand[k] = operand[k];
+    v.expr = expr;
+    return add(g, v);
+}
+
+int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where)
+{
+    struct value v = graph_value(GRAPH_CONTRACT, rank, axes);
+    v.operands = 2;
+    v.operand[0] = a;
+    v.operand[1] = b;
+    v.where = where;
+    return add(g, v);
+}
+
+int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a, const struct expr *where)
+{
+    struct value v = graph_value(GRAPH_REDUCE, rank, axes);
+    v.fold = fold;
+    v.init = init;
+    v.operands = 1;
+    v.operand[0] = a;
+    v.where = where;
+    return add(g, v);
+}
+
+void graph_insert(struct graph *g, int at, struct value v)
+{
+    add(g, v);
+    for (int w = g->values - 1; w > at; w--) g->value[w] = g->value[w - 1];
+    g->value[at] = v;
+    for (int w = at + 1; w < g->values; w++) {
+        for (int k = 0; k < g->value[w].operands; k++) g->value[w].operand[k].of += g->value[w].operand[k].of >= at;
+        g->value[w].online += g->value[w].online >= at;
+    }
+    g->output += g->output >= at;
+}
+
+struct ref graph_ref(const struct graph *g, int v, const int *axes)
+{
+    const struct value *value = &g->value[v];
+    struct ref r = {.of = v, .rank = value->rank};
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(g->module, EXPR_INDEX, axes ? axes[k] : value->axes[k]);
+    return r;
+}
+
+bool ref_equal(const struct ref *a, const struct ref *b)
+{
+    if (a->of != b->of || a->rank != b->rank) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->sub[k] != b->sub[k]) return false;
+    return true;
+}
+
+int ref_axis(const struct ref *r, int k)
+{
+    return r->sub[k]->op == EXPR_INDEX ? (int)r->sub[k]->integer : -1;
+}
+
+static bool indexes(const struct expr *e, int axis)
+{
+    if (e->op == EXPR_INDEX) return e->integer == axis;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (indexes(e->arg[k], axis)) return true;
+    return false;
+}
+
+bool ref_uses_axis(const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (indexes(r->sub[k], axis)) return true;
+    return false;
+}
+
+void graph_sweep(struct graph *g)
+{
+    int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
+    number[g->output] = 1;
+    for (int v = g->values - 1; v >= 0; v--) {
+        if (!number[v]) continue;
+        for (int k = 0; k < g->value[v].operands; k++) number[g->value[v].operand[k].of] = 1;
+        if (g->value[v].online >= 0) number[g->value[v].online] = 1;
+    }
+    int kept = 0;
+    for (int v = 0; v < g->values; v++) {
+        if (!number[v]) continue;
+        number[v] = kept;
+        struct value value = g->value[v];
+        for (int k = 0; k < value.operands; k++) value.operand[k].of = number[value.operand[k].of];
+        if (value.online >= 0) value.online = number[value.online];
+        g->value[kept++] = value;
+    }
+    g->output = number[g->output];
+    g->values = kept;
+}
+
+bool graph_value_equal(const struct value *a, const struct value *b)
+{
+    if (a->op != b->op || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->data != b->data)
+        return false;
+    if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->axes[k] != b->axes[k]) return false;
+    for (int k = 0; k < a->operands; k++)
+        if (!ref_equal(&a->operand[k], &b->operand[k])) return false;
+    return true;
+}
+
+bool graph_equal(const struct graph *a, const struct graph *b)
+{
+    if (a->module != b->module || a->values != b->values || a->output != b->output) return false;
+    for (int v = 0; v < a->values; v++)
+        if (!graph_value_equal(&a->value[v], &b->value[v])) return false;
+    return true;
+}

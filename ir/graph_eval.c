@@ -1,0 +1,328 @@
+/* The interpreter of the graph: every value whole, in float64. What a program means is what this computes. */
+#include "ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A value, or an operand laid out over axes: an element's offset is the sum of index times stride over all axes. */
+struct dense {
+    double *data;
+    bool owned;
+    int64_t stride[MAX_AXES];
+};
+
+struct evaluation {
+    const struct graph *graph;
+    struct module *module;
+    int64_t size[MAX_AXES], index[MAX_AXES];
+    double **data; /* by value */
+    const char *error;
+};
+
+static void fail(struct evaluation *e, const char *message)
+{
+    if (!e->error) e->error = message;
+}
+
+static double *allocate(struct evaluation *e, int64_t elements)
+{
+    double *data = elements < 0 || (uint64_t)elements > SIZE_MAX / sizeof *data ? NULL : malloc(elements ? (size_t)elements * sizeof *data : 1);
+    if (!data) fail(e, "the interpreter ran out of memory");
+    return data;
+}
+
+static int64_t elements(const struct evaluation *e, int rank, const int *axes)
+{
+    int64_t count = 1;
+    for (int k = 0; k < rank; k++)
+        if (__builtin_mul_overflow(count, e->size[axes[k]], &count)) return -1;
+    return count;
+}
+
+/* Goes to the next point of the axes, the last fastest; false after the last point, with every index back at 0. */
+static bool next_point(struct evaluation *e, int rank, const int *axes)
+{
+    for (int k = rank - 1; k >= 0; k--) {
+        if (++e->index[axes[k]] < e->size[axes[k]]) return true;
+        e->index[axes[k]] = 0;
+    }
+    return false;
+}
+
+/* Where the reference points at the current index, or -1 outside the value. */
+static int64_t offset(const struct evaluation *e, const struct ref *r)
+{
+    const struct environment env = {.index = e->index, .size = e->size};
+    const struct value *v = &e->graph->value[r->of];
+    int64_t at = 0;
+    for (int k = 0; k < r->rank; k++) {
+        int64_t extent = e->size[v->axes[k]], sub = expr_eval_int(r->sub[k], &env);
+        if (sub < 0 || sub >= extent) return -1;
+        at = at * extent + sub;
+    }
+    return at;
+}
+
+static void fail_outside(struct evaluation *e, int number, const struct ref *r)
+{
+    char where[256] = "";
+    size_t used = 0;
+    uint32_t axes = ref_axes(r);
+    for (int a = 0; a < e->module->axes && used < sizeof where; a++)
+        if (axes >> a & 1)
+            used += (size_t)snprintf(where + used, sizeof where - used, "%s%s = %lld", used ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
+    fail(e, arena_printf(e->module->arena, "%%%d reads %%%d outside its extents at %s", number, r->of, where));
+}
+
+/* ---- map ---- */
+
+/* Does evaluating the expression here read one of the operands in `bad`? The branch that a select does not take is not read. */
+static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
+{
+    if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
+    if (x->op == EXPR_SELECT) return reads(x->arg[0], bad, env) || reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], bad, env);
+    for (int k = 0; k < expr_arity(x->op); k++)
+        if (reads(x->arg[k], bad, env)) return true;
+    return false;
+}
+
+static void eval_map(struct evaluation *e, int number, double *out)
+{
+    const struct value *v = &e->graph->value[number];
+    double operand[MAX_OPERANDS] = {0};
+    const struct environment env = {.operand = operand, .index = e->index, .size = e->size};
+    int last = v->rank ? v->axes[v->rank - 1] : -1;
+    int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
+    bool straight[MAX_OPERANDS]; /* moves by a constant step along the last axis */
+    for (int k = 0; k < v->operands; k++) {
+        const struct ref *r = &v->operand[k];
+        int64_t stride = 1;
+        straight[k] = true;
+        for (int s = r->rank - 1; s >= 0; s--) {
+            if (ref_axis(r, s) < 0)
+                straight[k] = false;
+            else if (ref_axis(r, s) == last)
+                step[k] += stride;
+            stride *= e->size[e->graph->value[r->of].axes[s]];
+        }
+    }
+    for (int64_t n = 0; n < count && !e->error; n++) {
+        uint32_t bad = 0;
+        bool row_starts = last < 0 || e->index[last] == 0;
+        for (int k = 0; k < v->operands; k++) {
+            at[k] = straight[k] && !row_starts ? at[k] + step[k] : offset(e, &v->operand[k]);
+            if (at[k] < 0)
+                bad |= UINT32_C(1) << k;
+            else
+                operand[k] = e->data[v->operand[k].of][at[k]];
+        }
+        if (bad && reads(v->expr, bad, &env)) {
+            int k = 0;
+            while (!(bad >> k & 1)) k++;
+            fail_outside(e, number, &v->operand[k]);
+        }
+        out[n] = expr_eval(v->expr, &env);
+        next_point(e, v->rank, v->axes);
+    }
+    memset(e->index, 0, sizeof e->index);
+}
+
+/* ---- contract and reduce ---- */
+
+/* The axes of `bits` in order of number. */
+static int axes_of(uint32_t bits, int *axes)
+{
+    int rank = 0;
+    for (int a = 0; a < MAX_AXES; a++)
+        if (bits >> a & 1) axes[rank++] = a;
+    return rank;
+}
+
+static void row_major(const struct evaluation *e, int rank, const int *axes, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        stride[axes[k]] += step;
+        step *= e->size[axes[k]];
+    }
+}
+
+/* The region as 1 and 0 over the axes it names. */
+static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
+{
+    struct dense region = {.owned = true};
+    int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
+    const struct environment env = {.index = e->index, .size = e->size};
+    int64_t count = elements(e, rank, axes);
+    row_major(e, rank, axes, region.stride);
+    region.data = allocate(e, count);
+    for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes)) region.data[n] = expr_eval_int(where, &env) != 0;
+    return region;
+}
+
+/* An operand over the axes its subscripts name: the value itself where they are plain, else a copy. Elements outside the value
+   may be named only outside the region, where nothing reads them. */
+static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
+{
+    struct dense operand = {.data = e->data[r->of]};
+    const struct value *v = &e->graph->value[r->of], *user = &e->graph->value[number];
+    bool plain = true;
+    int64_t stride = 1;
+    for (int k = r->rank - 1; k >= 0; k--) {
+        int axis = ref_axis(r, k);
+        plain &= axis >= 0;
+        if (axis >= 0) operand.stride[axis] += stride;
+        stride *= e->size[v->axes[k]];
+    }
+    if (plain) return operand;
+    operand = (struct dense){.owned = true};
+    uint32_t bits = ref_axes(r);
+    int axes[MAX_AXES], rank = axes_of(bits, axes);
+    const struct environment env = {.index = e->index, .size = e->size};
+    bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
+    int64_t count = elements(e, rank, axes);
+    row_major(e, rank, axes, operand.stride);
+    operand.data = allocate(e, count);
+    for (int64_t n = 0; n < count && !e->error; n++, next_point(e, rank, axes)) {
+        int64_t at = offset(e, r);
+        if (at < 0 && !(inside_known && !expr_eval_int(user->where, &env))) fail_outside(e, number, r);
+        operand.data[n] = at < 0 ? 0 : e->data[r->of][at];
+    }
+    return operand;
+}
+
+/* The innermost loop: `count` terms, each pointer moving by its own step. */
+static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step, const double *b, int64_t b_step,
+                       const double *region, int64_t region_step)
+{
+    if (fold == FOLD_MAX) {
+        for (int64_t n = 0; n < count; n++) {
+            double x = a[n * a_step], *to = &out[n * out_step];
+            if (region[n * region_step] != 0 && (x > *to || x != x)) *to = x;
+        }
+    } else if (region_step) {
+        for (int64_t n = 0; n < count; n++)
+            if (region[n * region_step] != 0) out[n * out_step] += a[n * a_step] * b[n * b_step];
+    } else if (*region == 0)
+        return;
+    else if (out_step == 0 && a_step == 1 && b_step == 1) {
+        double sum[4] = {0};
+        int64_t n = 0;
+        for (; n + 4 <= count; n += 4)
+            for (int k = 0; k < 4; k++) sum[k] += a[n + k] * b[n + k];
+        for (; n < count; n++) sum[0] += a[n] * b[n];
+        *out += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    } else if (out_step == 1 && a_step == 0 && b_step == 1) {
+        double factor = *a;
+        for (int64_t n = 0; n < count; n++) out[n] += factor * b[n];
+    } else
+        for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
+}
+
+static int awkward(const struct dense *a, const struct dense *b, int axis)
+{
+    return (a->stride[axis] > 1) + (b->stride[axis] > 1);
+}
+
+static void eval_fold(struct evaluation *e, int number, double *out)
+{
+    static double one = 1;
+    const struct value *v = &e->graph->value[number];
+    enum fold fold = v->op == GRAPH_CONTRACT ? FOLD_SUM : v->fold;
+    struct dense part[4] = {{.data = out}, lay_out(e, number, &v->operand[0]), {.data = &one}, {.data = &one}};
+    row_major(e, v->rank, v->axes, part[0].stride);
+    if (v->op == GRAPH_CONTRACT) part[2] = lay_out(e, number, &v->operand[1]);
+    if (v->where) part[3] = lay_out_region(e, v->where);
+    const struct dense *a = &part[1], *b = &part[2], *region = &part[3];
+
+    uint32_t result = 0, all = 0;
+    for (int k = 0; k < v->rank; k++) result |= UINT32_C(1) << v->axes[k];
+    for (int k = 0; k < v->operands; k++) all |= ref_axes(&v->operand[k]);
+    if (v->where) all |= expr_axes(v->where);
+    int axes[2 * MAX_AXES], rank = 0, summed[MAX_AXES], sums = axes_of(all & ~result, summed);
+    int inner = -1;
+    if (v->rank) inner = v->axes[v->rank - 1];
+    if (sums && (inner < 0 || awkward(a, b, summed[sums - 1]) < awkward(a, b, inner))) inner = summed[sums - 1];
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] != inner) axes[rank++] = v->axes[k];
+    for (int k = 0; k < sums; k++)
+        if (summed[k] != inner) axes[rank++] = summed[k];
+
+    int64_t count = elements(e, v->rank, v->axes), points = elements(e, rank, axes), run = inner < 0 ? 1 : e->size[inner];
+    double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
+    for (int64_t n = 0; n < count; n++) out[n] = init;
+    if (points < 0) fail(e, "the interpreter's loops are too long");
+    for (int64_t n = 0; n < points && !e->error; n++, next_point(e, rank, axes)) {
+        int64_t at[4] = {0}, step[4];
+        for (int p = 0; p < 4; p++) {
+            for (int k = 0; k < rank; k++) at[p] += e->index[axes[k]] * part[p].stride[axes[k]];
+            step[p] = inner < 0 ? 0 : part[p].stride[inner];
+        }
+        fold_terms(fold, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2], step[2], region->data + at[3], step[3]);
+    }
+    memset(e->index, 0, sizeof e->index);
+    for (int p = 1; p < 4; p++)
+        if (part[p].owned) free(part[p].data);
+}
+
+/* ---- values ---- */
+
+static const double *find_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (strcmp(in[k].name, v->name) == 0 && in[k].data) return in[k].data;
+    fail(e, arena_printf(e->module->arena, "the array '%s' is missing", v->name));
+    return NULL;
+}
+
+static void eval_value(struct evaluation *e, int number, const struct tensor *in, int count)
+{
+    const struct value *v = &e->graph->value[number];
+    int64_t size = elements(e, v->rank, v->axes);
+    const double *given = NULL;
+    double *out = allocate(e, size);
+    e->data[number] = out;
+    if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM) given = find_tensor(e, v, in, count);
+    if (v->op == GRAPH_TABLE) given = v->data;
+    if (e->error) return;
+    switch (v->op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: memcpy(out, given, (size_t)size * sizeof *out); break;
+    case GRAPH_MAP: eval_map(e, number, out); break;
+    case GRAPH_CONTRACT:
+    case GRAPH_REDUCE: eval_fold(e, number, out); break;
+    }
+}
+
+const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out)
+{
+    struct evaluation e = {.graph = g, .module = g->module, .error = graph_verify(g)};
+    if (e.error) return e.error;
+    for (int a = 0; a < g->module->axes; a++) {
+        e.size[a] = axis_extent(g->module, a, size);
+        if (e.size[a] < 1) return arena_printf(g->module->arena, "axis '%s' is empty", g->module->axis[a].name);
+    }
+    size_t values = (size_t)g->values;
+    e.data = calloc(values, sizeof *e.data);
+    int *last_use = calloc(values, sizeof *last_use);
+    if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
+    for (int v = 0; v < g->values && !e.error; v++)
+        for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
+    for (int v = 0; v <= g->output && !e.error; v++) {
+        eval_value(&e, v, in, count);
+        for (int u = 0; u <= v; u++)
+            if (last_use[u] <= v && u != g->output) {
+                free(e.data[u]);
+                e.data[u] = NULL;
+            }
+    }
+    if (!e.error) {
+        const struct value *v = &g->value[g->output];
+        memcpy(out, e.data[g->output], (size_t)elements(&e, v->rank, v->axes) * sizeof *out);
+    }
+    for (int v = 0; v < g->values && e.data; v++) free(e.data[v]);
+    free(e.data);
+    free(last_use);
+    return e.error;
+}

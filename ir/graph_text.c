@@ -1,0 +1,164 @@
+/* The graph as text: one line a value, in order; and back. */
+#include "ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const op_name[] = {
+#define GRAPH(name, text) text,
+#include "graph.def"
+#undef GRAPH
+};
+enum { OPS = sizeof op_name / sizeof *op_name };
+
+/* ---- printing ---- */
+
+static struct referred referred(const void *program, int of)
+{
+    const struct graph *g = program;
+    const struct value *v = &g->value[of];
+    return (struct referred){arena_printf(g->module->arena, "%d", of), v->rank, v->axes};
+}
+
+/* Equal references as one operand, which is how the text reads back. */
+static const struct expr *merged(const struct graph *g, const struct value *v)
+{
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < v->operands; k++) {
+        int first = 0;
+        while (!ref_equal(&v->operand[first], &v->operand[k])) first++;
+        with[k] = expr_leaf(g->module, EXPR_OPERAND, first);
+    }
+    return expr_bind(g->module, v->expr, with);
+}
+
+static void print_value(const struct graph *g, int number, struct text *out)
+{
+    const struct value *v = &g->value[number];
+    const struct module *m = g->module;
+    text_add(out, "%%%d = %s ", number, op_name[v->op]);
+    if (v->name) text_add(out, "%s ", v->name);
+    if (v->op == GRAPH_REDUCE) {
+        text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
+        real_print(v->init, false, out);
+        text_add(out, " ");
+    }
+    axes_print(m, v->rank, v->axes, out);
+    if (v->op == GRAPH_TABLE) {
+        text_add(out, " ");
+        table_print(m, v->rank, v->axes, v->data, out);
+    } else if (v->op == GRAPH_MAP) {
+        text_add(out, " ");
+        expr_print(m, merged(g, v), v->operand, referred, g, out);
+    } else
+        for (int k = 0; k < v->operands; k++) {
+            text_add(out, " ");
+            ref_print(m, &v->operand[k], referred, g, out);
+        }
+    if (v->where) {
+        text_add(out, " where ");
+        expr_print(m, v->where, NULL, referred, g, out);
+    }
+    if (v->online >= 0) text_add(out, " online %%%d", v->online);
+    text_add(out, "\n");
+}
+
+void graph_print(const struct graph *g, struct text *out)
+{
+    text_add(out, "graph %s %s\n", g->module->name, dtype_name(g->module->dtype));
+    axis_lines_print(g->module, out);
+    for (int v = 0; v < g->values; v++) print_value(g, v, out);
+    text_add(out, "output %%%d\n", g->output);
+}
+
+/* ---- reading ---- */
+
+static bool find(const void *program, const char *name, struct ref *plain)
+{
+    const struct graph *g = program;
+    char *end;
+    long number = strtol(name, &end, 10);
+    if (*end || end == name || number < 0 || number >= g->values) return false;
+    *plain = graph_ref(g, (int)number, NULL);
+    return true;
+}
+
+/* `%k`, a whole value. */
+static int value_number(struct reader *r)
+{
+    struct ref ref = reader_ref(r);
+    return ref.of;
+}
+
+static enum graph_op op(struct reader *r)
+{
+    for (int k = 0; k < OPS; k++)
+        if (reader_take(r, op_name[k])) return (enum graph_op)k;
+    reader_error(r, "'%.*s' is no operation of a graph", (int)r->length, r->token);
+    return GRAPH_INPUT;
+}
+
+static void read_value(struct reader *r, struct graph *g)
+{
+    char wanted[16];
+    int rank, axes[MAX_RANK], number = -1;
+    snprintf(wanted, sizeof wanted, "%%%d", g->values);
+    reader_expect(r, wanted);
+    reader_expect(r, "=");
+    enum graph_op made = op(r);
+    const char *name = made == GRAPH_INPUT || made == GRAPH_PARAM || made == GRAPH_TABLE ? reader_name(r, "the array's name") : NULL;
+    enum fold fold = FOLD_SUM;
+    double init = 0;
+    if (made == GRAPH_REDUCE) {
+        if (reader_take(r, "max"))
+            fold = FOLD_MAX;
+        else
+            reader_expect(r, "sum");
+        init = reader_real(r);
+    }
+    reader_axes(r, &rank, axes);
+    if (r->failed) return;
+    switch (made) {
+    case GRAPH_INPUT: graph_input(g, name, rank, axes); return;
+    case GRAPH_PARAM: graph_param(g, name, rank, axes); return;
+    case GRAPH_TABLE:
+        number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
+        /* One table named twice is one array again, so that passes see that it is. */
+        for (int u = 0; u < number && !r->failed; u++)
+            if (graph_same_table(g, &g->value[u], &g->value[number])) g->value[number].data = g->value[u].data;
+        return;
+    case GRAPH_MAP: {
+        r->operands = 0;
+        const struct expr *e = reader_expr(r);
+        graph_map(g, rank, axes, r->operands, r->operand, e);
+        return;
+    }
+    case GRAPH_CONTRACT: {
+        struct ref a = reader_ref(r), b = reader_ref(r);
+        number = graph_contract(g, rank, axes, a, b, NULL);
+        break;
+    }
+    case GRAPH_REDUCE: number = graph_reduce(g, fold, init, rank, axes, reader_ref(r), NULL); break;
+    }
+    if (reader_take(r, "where")) g->value[number].where = reader_expr(r);
+    if (reader_take(r, "online")) g->value[number].online = value_number(r);
+}
+
+struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d)
+{
+    struct module *m = module_new(arena, "", DTYPE_F32);
+    struct graph *g = graph_new(m);
+    struct reader r;
+    reader_start(&r, m, text, d);
+    r.program = g;
+    r.find = find;
+    reader_expect(&r, "graph");
+    m->name = reader_name(&r, "the graph's name");
+    m->dtype = reader_dtype(&r);
+    reader_axis_lines(&r);
+    while (r.length && *r.token == '%') read_value(&r, g);
+    reader_expect(&r, "output");
+    g->output = value_number(&r);
+    if (!r.failed && r.length) reader_error(&r, "expected the end of the text after the output");
+    return r.failed ? NULL : g;
+}

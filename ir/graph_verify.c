@@ -1,0 +1,129 @@
+/* What must hold of a graph. */
+#include "ir.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const op_name[] = {
+#define GRAPH(name, text) text,
+#include "graph.def"
+#undef GRAPH
+};
+enum { OPS = sizeof op_name / sizeof *op_name };
+
+static uint32_t axis_bits(int rank, const int *axes)
+{
+    uint32_t bits = 0;
+    for (int k = 0; k < rank; k++) bits |= UINT32_C(1) << axes[k];
+    return bits;
+}
+
+bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b)
+{
+    if (a->op != GRAPH_TABLE || b->op != GRAPH_TABLE || strcmp(a->name, b->name) != 0 || a->rank != b->rank) return false;
+    size_t count = 1;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->axes[k] != b->axes[k]) return false;
+        count *= (size_t)g->module->axis[a->axes[k]].extent;
+    }
+    return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
+}
+
+static const char *named_check(const struct graph *g, int number)
+{
+    const struct value *v = &g->value[number];
+    struct module *m = g->module;
+    if (!name_is_plain(v->name)) return "it has no name";
+    if (v->operands) return "it has operands";
+    if (v->op == GRAPH_TABLE && !v->data) return "it has no data";
+    for (int u = 0; u < number; u++)
+        if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
+            return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
+    if (v->op != GRAPH_TABLE) return NULL;
+    for (int k = 0; k < v->rank; k++)
+        if (m->axis[v->axes[k]].source != SIZE_CONSTANT) return arena_printf(m->arena, "the extent of axis '%s' is not constant", m->axis[v->axes[k]].name);
+    return NULL;
+}
+
+static const char *map_check(const struct graph *g, const struct value *v)
+{
+    struct allowed allowed = {.operands = v->operands, .index = axis_bits(v->rank, v->axes)};
+    if (v->where) return "a map has a region";
+    return expr_check(g->module, v->expr, &allowed);
+}
+
+/* A running maximum that partial sums can be expressed relative to: of the same rows, or of fewer axes of them. */
+static const char *online_check(const struct graph *g, int number)
+{
+    const struct value *v = &g->value[number];
+    struct module *m = g->module;
+    if (v->online < -1 || v->online >= number) return "the running maximum does not come before it";
+    if (v->online < 0) return NULL;
+    const struct value *maximum = &g->value[v->online];
+    if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX) return arena_printf(m->arena, "%%%d is not a maximum", v->online);
+    if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum is not relative to another";
+    if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes)) return arena_printf(m->arena, "%%%d has axes that it lacks", v->online);
+    return NULL;
+}
+
+static const char *fold_check(const struct graph *g, int number)
+{
+    const struct value *v = &g->value[number];
+    struct module *m = g->module;
+    if (v->expr) return "it has an expression";
+    if (v->operands != (v->op == GRAPH_CONTRACT ? 2 : 1)) return arena_printf(m->arena, "it has %d operands", v->operands);
+    if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM && v->fold != FOLD_MAX) return "it is neither a sum nor a maximum";
+    if (v->op == GRAPH_REDUCE && isnan(v->init)) return "it starts from no number";
+    uint32_t result = axis_bits(v->rank, v->axes), domain = result, used = 0;
+    for (int k = 0; k < v->operands; k++) used |= ref_axes(&v->operand[k]);
+    domain |= used;
+    if (v->where) {
+        struct allowed allowed = {.index = domain};
+        const char *wrong = where_check(m, v->where, &allowed);
+        if (wrong) return arena_printf(m->arena, "in its region: %s", wrong);
+        used |= expr_axes(v->where);
+    }
+    for (int a = 0; a < m->axes; a++)
+        if ((result & ~used) >> a & 1) return arena_printf(m->arena, "nothing it reads has axis '%s'", m->axis[a].name);
+    return online_check(g, number);
+}
+
+static const char *value_check(const struct graph *g, int number)
+{
+    const struct value *v = &g->value[number];
+    struct module *m = g->module;
+    if ((int)v->op < 0 || (int)v->op >= OPS) return "it has no operation";
+    const char *wrong = axes_check(m, v->rank, v->axes);
+    if (wrong) return wrong;
+    if (v->operands < 0 || v->operands > MAX_OPERANDS) return "too many operands";
+    struct allowed allowed = {.index = v->op == GRAPH_MAP ? axis_bits(v->rank, v->axes) : UINT32_MAX};
+    for (int k = 0; k < v->operands; k++) {
+        const struct ref *r = &v->operand[k];
+        if (r->of < 0 || r->of >= number) return arena_printf(m->arena, "operand %%%d does not come before it", r->of);
+        wrong = ref_check(m, r, g->value[r->of].rank, g->value[r->of].axes, &allowed);
+        if (wrong) return arena_printf(m->arena, "in its reference to %%%d: %s", r->of, wrong);
+    }
+    switch (v->op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: return named_check(g, number);
+    case GRAPH_MAP: return map_check(g, v);
+    case GRAPH_CONTRACT:
+    case GRAPH_REDUCE: return fold_check(g, number);
+    }
+    return NULL;
+}
+
+const char *graph_verify(const struct graph *g)
+{
+    struct module *m = g->module;
+    const char *wrong = module_check(m);
+    if (wrong) return wrong;
+    for (int v = 0; v < g->values; v++) {
+        wrong = value_check(g, v);
+        int op = (int)g->value[v].op;
+        if (wrong) return arena_printf(m->arena, "%%%d (%s): %s", v, op >= 0 && op < OPS ? op_name[op] : "?", wrong);
+    }
+    if (g->output < 0 || g->output >= g->values) return "the output is not a value of the graph";
+    return NULL;
+}

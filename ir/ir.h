@@ -1,0 +1,362 @@
+/* What programs are. Two representations over one set of scalar expressions:
+   the graph (tensor algebra over named axes) says what is computed, the loops (statements on tiles under loops over ranges of axes) say how.
+   Both print as text that reads back, have a verifier, and an interpreter in float64 that is the oracle for every pass and for emitted code.
+   This folder includes nothing of the others. */
+#ifndef ATTNC_IR_H
+#define ATTNC_IR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define IR_PRINTF(text, first) __attribute__((format(printf, text, first)))
+
+/* ---- memory: one arena per lifetime, no free per node (arena.c) ---- */
+
+struct arena;
+struct arena *arena_new(void);
+void arena_free(struct arena *arena);
+/* Zeroed, aligned for any type, never NULL: when memory runs out the program says so and ends with status 3. */
+void *arena_alloc(struct arena *arena, size_t bytes);
+char *arena_copy(struct arena *arena, const char *text);
+char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
+
+/* A string that grows. Zero it first; data is NULL or ends in a zero byte; text_free gives it back. */
+struct text {
+    char *data;
+    size_t length, capacity;
+};
+void text_add(struct text *text, const char *format, ...) IR_PRINTF(2, 3);
+void text_append(struct text *text, const char *bytes, size_t length);
+void text_free(struct text *text);
+
+/* ---- diagnostics (diagnostics.c): one format, `file:line:column: error: message`, the line, a caret ---- */
+
+struct position {
+    int line, column; /* from 1; 0: nowhere in particular */
+};
+
+struct diagnostics;
+/* `source` is the whole text of the file (it must outlive the object) and may be NULL. Messages are kept until diagnostics_flush. */
+struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
+void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* A remark that belongs to the error before it. */
+void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+int diagnostics_errors(const struct diagnostics *d);
+/* Writes every message in the order of the file, an error's notes behind it; returns the number of errors. */
+int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
+/* The word of `words` (NULL-ended) nearest to `text`, or NULL when none is near enough to be meant. */
+const char *nearest_word(const char *text, const char *const *words);
+
+/* ---- storage types ---- */
+
+enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64 };
+const char *dtype_name(enum dtype dtype); /* "f32" */
+bool dtype_parse(const char *text, enum dtype *dtype);
+
+/* ---- axes and scalar expressions (expr.c) ---- */
+
+enum size_source {
+#define SIZE(name, text) SIZE_##name,
+#include "size.def"
+#undef SIZE
+};
+
+struct axis {
+    const char *name;
+    enum size_source source;
+    int64_t extent; /* SIZE_CONSTANT only */
+};
+
+enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8 };
+
+enum expr_op {
+#define EXPR(name, text, arguments, result) EXPR_##name,
+#include "expr.def"
+#undef EXPR
+    EXPR_OPS
+};
+
+enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
+
+/* Interned: two expressions of one module are equal exactly when their pointers are. Never changed once made. */
+struct expr {
+    enum expr_op op;
+    enum expr_type type;
+    int id; /* order of making, from 0 */
+    const struct expr *arg[3];
+    double real;     /* EXPR_REAL */
+    int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
+    struct expr *next; /* the interning table's chain */
+};
+
+/* What a graph and the loops made from it share: memory, axes, expressions. */
+struct module {
+    struct arena *arena;
+    const char *name;
+    enum dtype dtype;
+    int axes;
+    struct axis axis[MAX_AXES];
+    int exprs;
+    struct expr **table; /* 4096 chains */
+};
+
+struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
+int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* its number */
+int module_find_axis(const struct module *m, const char *name);                              /* or -1 */
+
+int expr_arity(enum expr_op op);
+const char *expr_name(enum expr_op op);
+/* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant, …). */
+const struct expr *expr_real(struct module *m, double value);
+const struct expr *expr_int(struct module *m, int64_t value);
+const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
+const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c);
+/* x to a whole power, by squarings. */
+const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
+/* The expression with every occurrence of `from` replaced by `to`, rebuilt (and so folded). */
+const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
+/* The expression with operand k replaced by with[k]. */
+const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
+bool expr_uses(const struct expr *e, const struct expr *leaf);
+bool expr_has(const struct expr *e, enum expr_op op);
+bool expr_is_real(const struct expr *e, double value); /* the constant `value`, of either type */
+
+/* What the leaves stand for while an expression is evaluated. */
+struct environment {
+    const double *operand;      /* by number */
+    const int64_t *index;       /* by axis, as are the next three */
+    const int64_t *size, *lo, *hi;
+};
+double expr_eval(const struct expr *e, const struct environment *env);          /* float64; a comparison gives 0 or 1 */
+int64_t expr_eval_int(const struct expr *e, const struct environment *env);     /* e->type must not be TYPE_REAL */
+
+/* ---- references: an element of a value or an array, for every point of the axes around it ---- */
+
+struct ref {
+    int of; /* number of the value (graph) or array (loops) */
+    int rank;
+    const struct expr *sub[MAX_RANK]; /* one integer expression in INDEX, SIZE per axis; most are just an INDEX */
+};
+bool ref_equal(const struct ref *a, const struct ref *b);
+/* The axis that subscript k simply runs along, or -1 when it is any other expression. */
+int ref_axis(const struct ref *r, int k);
+bool ref_uses_axis(const struct ref *r, int axis);
+
+enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
+
+/* ---- text and checks of expressions, for both IRs (expr_text.c, expr_verify.c) ---- */
+
+/* What a reference refers to, as its text needs it. */
+struct referred {
+    const char *name; /* without the % */
+    int rank;
+    const int *axes;
+};
+typedef struct referred referred_by(const void *program, int of);
+
+void real_print(double value, bool visibly_real, struct text *out); /* the shortest digits that read back exactly */
+void axes_print(const struct module *m, int rank, const int *axes, struct text *out);
+void ref_print(const struct module *m, const struct ref *r, referred_by *by, const void *program, struct text *out);
+/* `operand` is what EXPR_OPERAND numbers; it prints as the reference itself. */
+void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by, const void *program, struct text *out);
+
+/* A text being read. After an error, which is reported once, the token is the end of the text and every function returns something harmless. */
+struct reader {
+    struct module *module;
+    struct diagnostics *diagnostics;
+    const char *token, *line_start;
+    size_t length; /* of the token; 0 at the end */
+    int line, depth;
+    bool failed;
+    const void *program;
+    /* Finds what `%name` means, referred to over its own axes. */
+    bool (*find)(const void *program, const char *name, struct ref *plain);
+    int operands; /* the references met in expressions, each once */
+    struct ref operand[MAX_OPERANDS];
+};
+void reader_start(struct reader *r, struct module *m, const char *text, struct diagnostics *d);
+void reader_next(struct reader *r);
+void reader_error(struct reader *r, const char *format, ...) IR_PRINTF(2, 3); /* at the token */
+bool reader_at(const struct reader *r, const char *token);
+bool reader_take(struct reader *r, const char *token);   /* and go past it, if it is there */
+void reader_expect(struct reader *r, const char *token); /* an error if it is not */
+const char *reader_name(struct reader *r, const char *what);
+int64_t reader_int(struct reader *r, int64_t least);
+double reader_real(struct reader *r);
+int reader_axis(struct reader *r);
+void reader_axes(struct reader *r, int *rank, int *axes);
+struct ref reader_ref(struct reader *r);
+const struct expr *reader_expr(struct reader *r);
+enum dtype reader_dtype(struct reader *r);
+/* `{1, 2.5}`: exactly as many numbers as the axes, all constant, have elements. */
+const double *reader_table(struct reader *r, int rank, const int *axes);
+/* `axis NAME SIZE` lines. */
+void reader_axis_lines(struct reader *r);
+void axis_lines_print(const struct module *m, struct text *out);
+void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
+
+/* The axes whose INDEX occurs, as bits. */
+uint32_t expr_axes(const struct expr *e);
+uint32_t ref_axes(const struct ref *r);
+/* What an expression may hold where it stands. */
+struct allowed {
+    int operands;     /* EXPR_OPERAND below this */
+    uint32_t index;   /* INDEX of these axes */
+    bool ranges;      /* LO and HI */
+};
+/* These return what is wrong, as a message in the module's arena, or NULL. */
+const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
+const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a truth value */
+const char *axes_check(struct module *m, int rank, const int *axes);
+const char *module_check(struct module *m);
+/* A reference to something with these axes: rank, types, and sizes where they are known. */
+const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
+bool name_is_plain(const char *name);                   /* letters, digits, _ and . */
+bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation may not be real */
+
+/* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
+
+enum graph_op {
+#define GRAPH(name, text) GRAPH_##name,
+#include "graph.def"
+#undef GRAPH
+};
+
+struct value {
+    enum graph_op op;
+    const char *name;   /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
+    int rank;
+    int axes[MAX_RANK]; /* in order of storage */
+    int operands;
+    struct ref operand[MAX_OPERANDS];
+    const struct expr *expr;  /* MAP: EXPR_OPERAND k is operand k */
+    enum fold fold;           /* REDUCE: SUM or MAX */
+    double init;              /* REDUCE: what it starts from; the result of an empty region */
+    const struct expr *where; /* REDUCE, CONTRACT: the region of indices that takes part, a BOOL over INDEX and SIZE; NULL: all */
+    /* REDUCE, CONTRACT, or -1: the value, a running maximum over the same axes, relative to which the terms are expressed:
+       they carry the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when it moves. A promise of the stabilise pass. */
+    int online;
+    const double *data; /* TABLE */
+};
+
+struct graph {
+    struct module *module;
+    int values, capacity;
+    struct value *value; /* operands come before their users */
+    int output;          /* number of the value that becomes `out` */
+};
+
+struct graph *graph_new(struct module *m);
+struct graph *graph_copy(const struct graph *g); /* shares the module */
+/* Builders return the number of the new value. Axes are given as a count and the numbers. */
+int graph_input(struct graph *g, const char *name, int rank, const int *axes);
+int graph_param(struct graph *g, const char *name, int rank, const int *axes);
+int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
+int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr);
+int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where);
+int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a, const struct expr *where);
+/* A reference to value v: subscript k is `axes[k]`'s index, or v's own axes when `axes` is NULL. */
+struct ref graph_ref(const struct graph *g, int v, const int *axes);
+/* A value of this operation and shape that has nothing else yet. */
+struct value graph_value(enum graph_op op, int rank, const int *axes);
+/* Puts a value, whose operands are numbered below `at`, in front of value `at`; the rest is renumbered. */
+void graph_insert(struct graph *g, int at, struct value v);
+/* Drops values the output does not need and renumbers. */
+void graph_sweep(struct graph *g);
+bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
+bool graph_equal(const struct graph *a, const struct graph *b);
+
+/* Two tables of one name, over the same axes, with the same numbers: the only values that may share a name. */
+bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);
+/* What is wrong with the graph, as a message in its module's arena, or NULL. */
+const char *graph_verify(const struct graph *g);
+void graph_print(const struct graph *g, struct text *out);
+/* Reads what graph_print wrote; NULL after reporting to d. */
+struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d);
+
+/* A tensor handed to or returned by an interpreter: float64, contiguous, axes in the order of the value that names it
+   (a parameter over heads [H, …] is the same memory as [G, M, …]). */
+struct tensor {
+    const char *name;
+    double *data;
+};
+struct problem_size {
+    int64_t batch, kv_heads, members, n_q, n_k;
+};
+int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
+/* Evaluates the output into out (float64, contiguous). Every value is built whole. Returns NULL, or what is wrong (a missing array, no memory). */
+const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out);
+
+/* ---- the loops (loops.c, loops_text.c, loops_eval.c) ---- */
+
+enum array_kind { ARRAY_INPUT, ARRAY_PARAM, ARRAY_OUTPUT, ARRAY_TABLE, ARRAY_TILE };
+
+struct array {
+    enum array_kind kind;
+    const char *name;
+    enum dtype dtype;
+    int rank;
+    int axes[MAX_RANK];
+    int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
+    int64_t offset;           /* TILE: bytes into the thread's workspace, a multiple of 64; -1 until placed */
+    const double *data;       /* TABLE */
+};
+
+struct assign {
+    struct ref to;
+    enum fold fold; /* SET; SUM, MAX: combined with what stands there, over the nest's axes that `to` lacks */
+    const struct expr *expr;
+};
+
+struct stmt {
+    int op; /* enum loops_op */
+    struct stmt *next;
+    struct stmt *body; /* FOR, IF */
+    /* FOR: ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …; `where` is the region outside which the body does nothing.
+       Bounds are integer expressions in SIZE, LO, HI. IF: `where` in SIZE, LO, HI. */
+    int axis;
+    const struct expr *from, *to, *where;
+    int64_t step;
+    bool parallel;
+    /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each seeing those before it.
+       DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum (FOLD_SET). `to` is [row axis, lane axis];
+            `row` lacks the lane axis, `lane` has it last and lacks the row axis; operand 0 is row, 1 is lane, 2, if there, the factor [lane axis].
+       COPY: assign[0].to = operand 0, over `axes`. */
+    int rank;
+    int axes[MAX_RANK];
+    int operands;
+    struct ref operand[MAX_OPERANDS];
+    int assigns;
+    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to` and `fold` of the first */
+};
+
+enum loops_op {
+#define LOOPS(name, text) LOOPS_##name,
+#include "loops.def"
+#undef LOOPS
+};
+
+struct loops {
+    struct module *module;
+    int arrays, capacity;
+    struct array *array;
+    struct stmt *body;
+    int64_t workspace; /* bytes a thread; 0 until placed */
+};
+
+struct loops *loops_new(struct module *m);
+struct loops *loops_copy(const struct loops *l);
+int loops_array(struct loops *l, struct array array);
+struct stmt *stmt_new(struct loops *l, int op);
+/* A reference to array a over its own axes. */
+struct ref loops_ref(const struct loops *l, int a);
+const char *loops_verify(const struct loops *l);
+void loops_print(const struct loops *l, struct text *out);
+void stmt_print(const struct loops *l, const struct stmt *s, struct text *out); /* one line; of FOR and IF only the head */
+struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
+const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out);
+
+#endif

@@ -1,0 +1,62 @@
+/* Builders of the loop IR. */
+#include "ir.h"
+
+#include <string.h>
+
+struct loops *loops_new(struct module *m)
+{
+    struct loops *l = arena_alloc(m->arena, sizeof *l);
+    l->module = m;
+    return l;
+}
+
+int loops_array(struct loops *l, struct array array)
+{
+    if (l->arrays == l->capacity) {
+        int capacity = l->capacity ? 2 * l->capacity : 16;
+        struct array *grown = arena_alloc(l->module->arena, (size_t)capacity * sizeof *grown);
+        if (l->arrays) memcpy(grown, l->array, (size_t)l->arrays * sizeof *grown);
+        l->array = grown;
+        l->capacity = capacity;
+    }
+    l->array[l->arrays] = array;
+    return l->arrays++;
+}
+
+struct stmt *stmt_new(struct loops *l, int op)
+{
+    struct stmt *s = arena_alloc(l->module->arena, sizeof *s);
+    s->op = op;
+    return s;
+}
+
+static struct stmt *copy_body(struct loops *l, const struct stmt *s)
+{
+    struct stmt *first = NULL, **end = &first;
+    for (; s; s = s->next) {
+        struct stmt *copy = stmt_new(l, s->op);
+        *copy = *s;
+        copy->next = NULL;
+        copy->body = copy_body(l, s->body);
+        *end = copy;
+        end = &copy->next;
+    }
+    return first;
+}
+
+struct loops *loops_copy(const struct loops *l)
+{
+    struct loops *copy = loops_new(l->module);
+    for (int a = 0; a < l->arrays; a++) loops_array(copy, l->array[a]);
+    copy->body = copy_body(copy, l->body);
+    copy->workspace = l->workspace;
+    return copy;
+}
+
+struct ref loops_ref(const struct loops *l, int a)
+{
+    const struct array *array = &l->array[a];
+    struct ref r = {.of = a, .rank = array->rank};
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(l->module, EXPR_INDEX, array->axes[k]);
+    return r;
+}

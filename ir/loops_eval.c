@@ -1,0 +1,424 @@
+/* The interpreter of the loops, in float64. It is an oracle for tiling too: reading an element that nothing has written since the ranges it stands
+   for last moved, or one outside its array, is an error. */
+#include "ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation makes */
+
+struct machine {
+    const struct loops *loops;
+    struct module *module;
+    int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
+    double **data;                  /* by array */
+    int64_t (*extent)[MAX_RANK];    /* by array */
+    int64_t *elements;              /* by array */
+    double *sum;                    /* a row of lanes */
+    int64_t sums;
+    const struct stmt *stmt; /* being run */
+    const char *error;
+};
+
+static void fail(struct machine *e, const char *message)
+{
+    if (!e->error) e->error = message;
+}
+
+static double unwritten(void)
+{
+    double value;
+    memcpy(&value, &unwritten_bits, sizeof value);
+    return value;
+}
+
+static bool is_unwritten(double value)
+{
+    return memcmp(&value, &unwritten_bits, sizeof value) == 0;
+}
+
+/* `what` with the statement and where it stands. */
+static void fail_here(struct machine *e, const struct ref *r, const char *what)
+{
+    struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
+    const struct stmt *s = e->stmt;
+    uint32_t axes = ref_axes(r);
+    for (int k = 0; k < s->rank; k++) axes |= UINT32_C(1) << s->axes[k];
+    for (int a = 0; a < e->module->axes; a++)
+        if (axes >> a & 1) text_add(&at, "%s%s = %lld", at.length ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
+    stmt_print(e->loops, s, &line);
+    fail(e, arena_printf(e->module->arena, "'%s' at %s: %%%s %s", line.data, at.length ? at.data : "its one point", e->loops->array[r->of].name, what));
+    text_free(&at);
+    text_free(&line);
+}
+
+static struct environment environment(const struct machine *e, const double *operand)
+{
+    return (struct environment){operand, e->index, e->size, e->lo, e->hi};
+}
+
+/* ---- elements ---- */
+
+/* What is taken off a subscript: tiles count run-time axes from where the range begins. */
+static int64_t origin(const struct machine *e, const struct array *a, int k)
+{
+    return a->kind == ARRAY_TILE && e->module->axis[a->axes[k]].source != SIZE_CONSTANT ? e->lo[a->axes[k]] : 0;
+}
+
+/* Where the reference points at the current index, or -1 outside the array. */
+static int64_t locate(const struct machine *e, const struct ref *r)
+{
+    const struct environment env = environment(e, NULL);
+    const struct array *a = &e->loops->array[r->of];
+    int64_t at = 0;
+    for (int k = 0; k < r->rank; k++) {
+        int64_t extent = e->extent[r->of][k], sub = expr_eval_int(r->sub[k], &env) - origin(e, a, k);
+        if (sub < 0 || sub >= extent) return -1;
+        at = at * extent + sub;
+    }
+    return at;
+}
+
+/* A reference as a statement's nest goes over it: base plus step times distance from the range's beginning, where it is that simple. */
+struct access {
+    const struct ref *ref;
+    double *data;
+    bool straight;
+    int64_t base, step[MAX_AXES]; /* by axis */
+};
+
+static struct access access_over(struct machine *e, const struct ref *r, uint32_t nest)
+{
+    struct access x = {.ref = r, .data = e->data[r->of], .straight = true};
+    const struct environment env = environment(e, NULL);
+    const struct array *a = &e->loops->array[r->of];
+    int64_t stride = 1;
+    for (int k = r->rank - 1; k >= 0; k--) {
+        int axis = ref_axis(r, k);
+        int64_t extent = e->extent[r->of][k], first, last;
+        if (axis >= 0 && nest >> axis & 1) {
+            first = e->lo[axis] - origin(e, a, k);
+            last = e->hi[axis] - 1 - origin(e, a, k);
+            x.step[axis] += stride;
+        } else if (expr_axes(r->sub[k]) & nest) {
+            x.straight = false;
+            return x;
+        } else
+            first = last = expr_eval_int(r->sub[k], &env) - origin(e, a, k);
+        if (first < 0 || last >= extent) x.straight = false;
+        x.base += first * stride;
+        stride *= extent;
+    }
+    return x;
+}
+
+static int64_t access_at(const struct machine *e, const struct access *x, int rank, const int *axes)
+{
+    if (!x->straight) return locate(e, x->ref);
+    int64_t at = x->base;
+    for (int k = 0; k < rank; k++) at += (e->index[axes[k]] - e->lo[axes[k]]) * x->step[axes[k]];
+    return at;
+}
+
+/* The element, or NULL after reporting. */
+static double *element(struct machine *e, const struct access *x, int rank, const int *axes, bool read)
+{
+    int64_t at = access_at(e, x, rank, axes);
+    if (at < 0)
+        fail_here(e, x->ref, "is indexed outside its extents");
+    else if (read && is_unwritten(x->data[at]))
+        fail_here(e, x->ref, "is read where nothing has written it");
+    return e->error ? NULL : &x->data[at];
+}
+
+static uint32_t nest_of(const struct stmt *s)
+{
+    uint32_t nest = 0;
+    for (int k = 0; k < s->rank; k++) nest |= UINT32_C(1) << s->axes[k];
+    return nest;
+}
+
+/* Every index at the beginning of its range; false when a range of the nest is empty. */
+static bool first_point(struct machine *e, int rank, const int *axes)
+{
+    memcpy(e->index, e->lo, sizeof e->index);
+    for (int k = 0; k < rank; k++)
+        if (e->lo[axes[k]] >= e->hi[axes[k]]) return false;
+    return true;
+}
+
+/* The last axis slowest, as lanes are; then the others, the last of them fastest. */
+static bool next_point(struct machine *e, int rank, const int *axes)
+{
+    for (int k = rank - 2; k >= -1; k--) {
+        int axis = axes[k >= 0 ? k : rank - 1];
+        if (++e->index[axis] < e->hi[axis]) return true;
+        e->index[axis] = e->lo[axis];
+    }
+    return false;
+}
+
+/* ---- map ---- */
+
+/* Operands that evaluating the expression here reads; the branch that a select does not take is not read. */
+static uint32_t reads(const struct expr *x, const struct environment *env)
+{
+    if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
+    uint32_t bits = 0;
+    if (x->op == EXPR_SELECT) return reads(x->arg[0], env) | reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], env);
+    for (int k = 0; k < expr_arity(x->op); k++) bits |= reads(x->arg[k], env);
+    return bits;
+}
+
+static uint32_t operands_of(const struct expr *x)
+{
+    uint32_t bits = x->op == EXPR_OPERAND ? UINT32_C(1) << x->integer : 0;
+    for (int k = 0; k < expr_arity(x->op); k++) bits |= operands_of(x->arg[k]);
+    return bits;
+}
+
+static void store(double *to, enum fold fold, double value)
+{
+    switch (fold) {
+    case FOLD_SET: *to = value; break;
+    case FOLD_SUM: *to += value; break;
+    case FOLD_MAX: *to = value > *to || value != value ? value : *to; break;
+    }
+}
+
+static void run_map(struct machine *e, const struct stmt *s)
+{
+    double operand[MAX_OPERANDS] = {0};
+    const struct environment env = environment(e, operand);
+    struct access in[MAX_OPERANDS], to[MAX_ASSIGNS];
+    uint32_t used[MAX_ASSIGNS] = {0}, nest = nest_of(s);
+    if (!first_point(e, s->rank, s->axes)) return;
+    for (int k = 0; k < s->operands; k++) in[k] = access_over(e, &s->operand[k], nest);
+    for (int k = 0; k < s->assigns; k++) {
+        to[k] = access_over(e, &s->assign[k].to, nest);
+        used[k] = operands_of(s->assign[k].expr);
+    }
+    do {
+        for (int n = 0; n < s->assigns && !e->error; n++) {
+            const struct assign *a = &s->assign[n];
+            uint32_t bad = 0;
+            for (int k = 0; k < s->operands; k++) {
+                if (!(used[n] >> k & 1)) continue;
+                int64_t at = access_at(e, &in[k], s->rank, s->axes);
+                operand[k] = at < 0 ? unwritten() : in[k].data[at];
+                if (operand[k] != operand[k] && is_unwritten(operand[k])) bad |= UINT32_C(1) << k;
+            }
+            if (bad && (bad &= reads(a->expr, &env)))
+                for (int k = 0; k < s->operands; k++)
+                    if (bad >> k & 1) element(e, &in[k], s->rank, s->axes, true);
+            double *here = element(e, &to[n], s->rank, s->axes, a->fold != FOLD_SET);
+            if (here) store(here, a->fold, expr_eval(a->expr, &env));
+        }
+    } while (!e->error && next_point(e, s->rank, s->axes));
+}
+
+static void run_copy(struct machine *e, const struct stmt *s)
+{
+    if (!first_point(e, s->rank, s->axes)) return;
+    uint32_t nest = nest_of(s);
+    struct access from = access_over(e, &s->operand[0], nest), to = access_over(e, &s->assign[0].to, nest);
+    do {
+        const double *source = element(e, &from, s->rank, s->axes, true);
+        double *target = source ? element(e, &to, s->rank, s->axes, false) : NULL;
+        if (target) *target = *source;
+    } while (!e->error && next_point(e, s->rank, s->axes));
+}
+
+/* ---- dot ---- */
+
+static bool grow_sums(struct machine *e, int64_t lanes)
+{
+    if (lanes <= e->sums) return true;
+    double *grown = realloc(e->sum, (size_t)lanes * sizeof *grown);
+    if (!grown) {
+        fail(e, "the interpreter ran out of memory");
+        return false;
+    }
+    e->sum = grown;
+    e->sums = lanes;
+    return true;
+}
+
+/* Looks at every element that the sum at the current row and lane reads. */
+static void check_terms(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
+{
+    const int axes[3] = {s->axes[0], s->axes[1], s->axis};
+    for (int64_t t = e->lo[s->axis]; t < e->hi[s->axis] && !e->error; t++) {
+        e->index[s->axis] = t;
+        element(e, row, 3, axes, true);
+        element(e, lane, 3, axes, true);
+    }
+    e->index[s->axis] = e->lo[s->axis];
+}
+
+static void run_dot(struct machine *e, const struct stmt *s)
+{
+    const int axes[3] = {s->axes[0], s->axes[1], s->axis};
+    int row_axis = axes[0], lane_axis = axes[1], over = axes[2];
+    int64_t lanes = e->hi[lane_axis] - e->lo[lane_axis], terms = e->hi[over] - e->lo[over];
+    if (!first_point(e, 2, axes) || !grow_sums(e, lanes)) return;
+    uint32_t nest = nest_of(s) | UINT32_C(1) << over;
+    struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest), to = access_over(e, &s->assign[0].to, nest);
+    struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
+    bool straight = row.straight && lane.straight;
+    for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error; e->index[row_axis]++) {
+        for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
+        const double *x = row.data + row.base + (e->index[row_axis] - e->lo[row_axis]) * row.step[row_axis];
+        for (int64_t t = 0; t < terms && straight; t++) {
+            const double *y = lane.data + lane.base + t * lane.step[over];
+            double value = x[t * row.step[over]];
+            for (int64_t n = 0; n < lanes; n++) e->sum[n] += value * y[n * lane.step[lane_axis]];
+        }
+        for (int64_t n = 0; n < lanes && !e->error; n++) {
+            e->index[lane_axis] = e->lo[lane_axis] + n;
+            if (!straight || e->sum[n] != e->sum[n]) check_terms(e, s, &row, &lane);
+            for (int64_t t = 0; t < terms && !straight && !e->error; t++) {
+                e->index[over] = e->lo[over] + t;
+                e->sum[n] += row.data[access_at(e, &row, 3, axes)] * lane.data[access_at(e, &lane, 3, axes)];
+            }
+            e->index[over] = e->lo[over];
+            bool adds = s->assign[0].fold == FOLD_SUM;
+            double *here = e->error ? NULL : element(e, &to, 2, axes, adds);
+            const double *scale = here && s->operands > 2 ? element(e, &factor, 2, axes, true) : NULL;
+            if (here && !e->error) *here = e->sum[n] + (adds ? *here * (scale ? *scale : 1) : 0);
+        }
+        e->index[lane_axis] = e->lo[lane_axis];
+    }
+}
+
+/* ---- control ---- */
+
+static void run_body(struct machine *e, const struct stmt *s);
+
+/* The elements of tiles that stood for the range before, and on entering a parallel body all of them, mean nothing now. */
+static void forget(struct machine *e, int axis, bool all)
+{
+    for (int a = 0; a < e->loops->arrays; a++) {
+        const struct array *array = &e->loops->array[a];
+        bool moves = all;
+        for (int k = 0; k < array->rank; k++) moves |= array->axes[k] == axis && e->module->axis[axis].source != SIZE_CONSTANT;
+        if (array->kind != ARRAY_TILE || !moves) continue;
+        for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
+    }
+}
+
+/* Has the region a point in the current ranges? */
+static bool any_point(struct machine *e, const struct expr *where)
+{
+    const struct environment env = environment(e, NULL);
+    int axes[MAX_AXES], rank = 0;
+    uint32_t bits = expr_axes(where);
+    for (int a = 0; a < e->module->axes; a++)
+        if (bits >> a & 1) axes[rank++] = a;
+    if (!first_point(e, rank, axes)) return false;
+    if (rank == 0) return expr_eval_int(where, &env) != 0;
+    do
+        if (expr_eval_int(where, &env)) return true;
+    while (next_point(e, rank, axes));
+    return false;
+}
+
+static void run_for(struct machine *e, const struct stmt *s)
+{
+    const struct environment env = environment(e, NULL);
+    int64_t from = expr_eval_int(s->from, &env), to = expr_eval_int(s->to, &env), end;
+    for (int64_t x = from; x < to && !e->error; x = end) {
+        if (__builtin_add_overflow(x, s->step, &end) || end > to) end = to;
+        e->lo[s->axis] = x;
+        e->hi[s->axis] = end;
+        if (x < 0 || end > e->size[s->axis])
+            fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)x,
+                                 (long long)end, (long long)e->size[s->axis]));
+        forget(e, s->axis, s->parallel);
+        if (!s->where || any_point(e, s->where)) run_body(e, s->body);
+    }
+    e->lo[s->axis] = 0;
+    e->hi[s->axis] = e->size[s->axis];
+}
+
+static void run_body(struct machine *e, const struct stmt *s)
+{
+    for (; s && !e->error; s = s->next) {
+        const struct environment env = environment(e, NULL);
+        e->stmt = s;
+        switch ((enum loops_op)s->op) {
+        case LOOPS_FOR: run_for(e, s); break;
+        case LOOPS_IF:
+            if (expr_eval_int(s->where, &env)) run_body(e, s->body);
+            break;
+        case LOOPS_MAP: run_map(e, s); break;
+        case LOOPS_DOT: run_dot(e, s); break;
+        case LOOPS_COPY: run_copy(e, s); break;
+        }
+    }
+}
+
+/* ---- arrays ---- */
+
+static void prepare_array(struct machine *e, int number, const struct tensor *in, int count)
+{
+    const struct array *a = &e->loops->array[number];
+    const double *given = a->data;
+    int64_t elements = 1;
+    for (int k = 0; k < a->rank; k++) {
+        e->extent[number][k] = a->kind == ARRAY_TILE ? a->extent[k] : e->size[a->axes[k]];
+        if (__builtin_mul_overflow(elements, e->extent[number][k], &elements)) elements = INT64_MAX / 16;
+    }
+    e->elements[number] = elements;
+    double *data = (uint64_t)elements > SIZE_MAX / sizeof *data ? NULL : malloc((size_t)elements * sizeof *data);
+    e->data[number] = data;
+    if (!data) {
+        fail(e, "the interpreter ran out of memory");
+        return;
+    }
+    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM) {
+        given = NULL;
+        for (int k = 0; k < count && !given; k++)
+            if (strcmp(in[k].name, a->name) == 0) given = in[k].data;
+        if (!given) fail(e, arena_printf(e->module->arena, "the array '%s' is missing", a->name));
+    }
+    if (a->kind == ARRAY_OUTPUT || a->kind == ARRAY_TILE)
+        for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
+    else if (given)
+        memcpy(data, given, (size_t)elements * sizeof *data);
+}
+
+static void give_output(struct machine *e, double *out)
+{
+    for (int a = 0; a < e->loops->arrays && !e->error; a++) {
+        if (e->loops->array[a].kind != ARRAY_OUTPUT) continue;
+        for (int64_t n = 0; n < e->elements[a] && !e->error; n++)
+            if (is_unwritten(e->data[a][n]))
+                fail(e, arena_printf(e->module->arena, "element %lld of the output %%%s was never written", (long long)n, e->loops->array[a].name));
+        if (!e->error) memcpy(out, e->data[a], (size_t)e->elements[a] * sizeof *out);
+    }
+}
+
+const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out)
+{
+    struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l)};
+    if (e.error) return e.error;
+    for (int a = 0; a < l->module->axes; a++) {
+        e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
+        if (e.size[a] < 1) return arena_printf(l->module->arena, "axis '%s' is empty", l->module->axis[a].name);
+    }
+    size_t arrays = (size_t)l->arrays;
+    e.data = calloc(arrays, sizeof *e.data);
+    e.extent = calloc(arrays, sizeof *e.extent);
+    e.elements = calloc(arrays, sizeof *e.elements);
+    if (!e.data || !e.extent || !e.elements) fail(&e, "the interpreter ran out of memory");
+    for (int a = 0; a < l->arrays && !e.error; a++) prepare_array(&e, a, in, count);
+    if (!e.error) run_body(&e, l->body);
+    if (!e.error) give_output(&e, out);
+    for (int a = 0; a < l->arrays && e.data; a++) free(e.data[a]);
+    free(e.data);
+    free(e.extent);
+    free(e.elements);
+    free(e.sum);
+    return e.error;
+}

@@ -1,0 +1,359 @@
+/* The loops as text: arrays, then nested statements; and back. */
+#include "ir.h"
+
+#include <string.h>
+
+static const char *const kind_name[] = {
+    [ARRAY_INPUT] = "input", [ARRAY_PARAM] = "param", [ARRAY_OUTPUT] = "output", [ARRAY_TABLE] = "table", [ARRAY_TILE] = "tile"};
+enum { KINDS = sizeof kind_name / sizeof *kind_name };
+
+static const char *const op_name[] = {
+#define LOOPS(name, text) text,
+#include "loops.def"
+#undef LOOPS
+};
+enum { OPS = sizeof op_name / sizeof *op_name, LINE = 140 };
+
+static const char *const fold_name[] = {[FOLD_SET] = "set", [FOLD_SUM] = "sum", [FOLD_MAX] = "max"};
+
+/* ---- printing ---- */
+
+static struct referred referred(const void *program, int of)
+{
+    const struct loops *l = program;
+    const struct array *a = &l->array[of];
+    return (struct referred){a->name, a->rank, a->axes};
+}
+
+static void print_expr(const struct loops *l, const struct stmt *s, const struct expr *e, struct text *out)
+{
+    expr_print(l->module, e, s->operand, referred, l, out);
+}
+
+static void print_ref(const struct loops *l, const struct ref *r, struct text *out)
+{
+    ref_print(l->module, r, referred, l, out);
+}
+
+/* Equal references as one operand, which is how the text reads back. */
+static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
+{
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < s->operands; k++) {
+        int first = 0;
+        while (!ref_equal(&s->operand[first], &s->operand[k])) first++;
+        with[k] = expr_leaf(l->module, EXPR_OPERAND, first);
+    }
+    return expr_bind(l->module, e, with);
+}
+
+static void print_assign(const struct loops *l, const struct stmt *s, int k, struct text *out)
+{
+    text_add(out, "%s ", fold_name[s->assign[k].fold]);
+    print_ref(l, &s->assign[k].to, out);
+    text_add(out, " = ");
+    print_expr(l, s, merged(l, s, s->assign[k].expr), out);
+}
+
+static void print_for(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    text_add(out, " %s from ", l->module->axis[s->axis].name);
+    print_expr(l, s, s->from, out);
+    text_add(out, " to ");
+    print_expr(l, s, s->to, out);
+    text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
+    if (s->where) {
+        text_add(out, " where ");
+        print_expr(l, s, s->where, out);
+    }
+    text_add(out, " {");
+}
+
+static void print_map(const struct loops *l, const struct stmt *s, int indent, struct text *out)
+{
+    struct text line = {NULL, 0, 0};
+    for (int k = 0; k < s->assigns; k++) {
+        if (k) text_add(&line, "; ");
+        print_assign(l, s, k, &line);
+    }
+    text_add(out, " ");
+    axes_print(l->module, s->rank, s->axes, out);
+    if (indent < 0 || (size_t)indent + line.length < LINE || s->assigns < 2)
+        text_add(out, " { %s }", line.data ? line.data : "");
+    else {
+        text_add(out, " {\n");
+        for (int k = 0; k < s->assigns; k++) {
+            text_add(out, "%*s", indent + 2, "");
+            print_assign(l, s, k, out);
+            text_add(out, "%s\n", k + 1 < s->assigns ? ";" : "");
+        }
+        text_add(out, "%*s}", indent, "");
+    }
+    text_free(&line);
+}
+
+static void print_dot(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    text_add(out, " ");
+    axes_print(l->module, s->rank, s->axes, out);
+    text_add(out, " over %s %s ", l->module->axis[s->axis].name, fold_name[s->assign[0].fold]);
+    print_ref(l, &s->assign[0].to, out);
+    text_add(out, " = ");
+    print_ref(l, &s->operand[0], out);
+    text_add(out, " * ");
+    print_ref(l, &s->operand[1], out);
+    if (s->operands > 2) {
+        text_add(out, " factor ");
+        print_ref(l, &s->operand[2], out);
+    }
+}
+
+static void print_copy(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    text_add(out, " ");
+    axes_print(l->module, s->rank, s->axes, out);
+    text_add(out, " ");
+    print_ref(l, &s->assign[0].to, out);
+    text_add(out, " = ");
+    print_ref(l, &s->operand[0], out);
+}
+
+/* A negative indent keeps it on one line. */
+static void print_head(const struct loops *l, const struct stmt *s, int indent, struct text *out)
+{
+    text_add(out, "%s", op_name[s->op]);
+    switch ((enum loops_op)s->op) {
+    case LOOPS_FOR: print_for(l, s, out); break;
+    case LOOPS_IF:
+        text_add(out, " ");
+        print_expr(l, s, s->where, out);
+        text_add(out, " {");
+        break;
+    case LOOPS_MAP: print_map(l, s, indent, out); break;
+    case LOOPS_DOT: print_dot(l, s, out); break;
+    case LOOPS_COPY: print_copy(l, s, out); break;
+    }
+}
+
+void stmt_print(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    print_head(l, s, -1, out);
+}
+
+static void print_body(const struct loops *l, const struct stmt *s, int indent, struct text *out)
+{
+    for (; s; s = s->next) {
+        text_add(out, "%*s", indent, "");
+        print_head(l, s, indent, out);
+        text_add(out, "\n");
+        if (s->op != LOOPS_FOR && s->op != LOOPS_IF) continue;
+        print_body(l, s->body, indent + 2, out);
+        text_add(out, "%*s}\n", indent, "");
+    }
+}
+
+static void print_array(const struct loops *l, const struct array *a, struct text *out)
+{
+    text_add(out, "array %s %s %s ", a->name, kind_name[a->kind], dtype_name(a->dtype));
+    if (a->kind == ARRAY_TILE) {
+        text_add(out, "[");
+        for (int k = 0; k < a->rank; k++) text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
+        text_add(out, "]");
+        if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
+    } else
+        axes_print(l->module, a->rank, a->axes, out);
+    if (a->kind == ARRAY_TABLE) {
+        text_add(out, " ");
+        table_print(l->module, a->rank, a->axes, a->data, out);
+    }
+    text_add(out, "\n");
+}
+
+void loops_print(const struct loops *l, struct text *out)
+{
+    text_add(out, "loops %s %s\n", l->module->name, dtype_name(l->module->dtype));
+    axis_lines_print(l->module, out);
+    for (int a = 0; a < l->arrays; a++) print_array(l, &l->array[a], out);
+    if (l->workspace) text_add(out, "workspace %lld\n", (long long)l->workspace);
+    print_body(l, l->body, 0, out);
+}
+
+/* ---- reading ---- */
+
+static bool find(const void *program, const char *name, struct ref *plain)
+{
+    const struct loops *l = program;
+    for (int a = 0; a < l->arrays; a++)
+        if (strcmp(l->array[a].name, name) == 0) {
+            *plain = loops_ref(l, a);
+            return true;
+        }
+    return false;
+}
+
+static void read_tile_axes(struct reader *r, struct array *a)
+{
+    reader_expect(r, "[");
+    while (!r->failed && !reader_at(r, "]")) {
+        if (a->rank == MAX_RANK) {
+            reader_error(r, "there can be no more than %d axes here", MAX_RANK);
+            return;
+        }
+        a->axes[a->rank] = reader_axis(r);
+        reader_expect(r, ":");
+        a->extent[a->rank] = reader_int(r, 1);
+        a->rank++;
+    }
+    reader_expect(r, "]");
+    if (reader_take(r, "@")) a->offset = reader_int(r, 0);
+}
+
+static void read_array(struct reader *r, struct loops *l)
+{
+    struct array a = {.offset = -1};
+    struct ref known;
+    reader_expect(r, "array");
+    if (r->length && find(l, arena_printf(l->module->arena, "%.*s", (int)r->length, r->token), &known))
+        reader_error(r, "there is an array of that name already");
+    a.name = reader_name(r, "the array's name");
+    int kind = 0;
+    while (kind < KINDS && !reader_take(r, kind_name[kind])) kind++;
+    if (kind == KINDS) {
+        reader_error(r, "expected the kind of array: input, param, output, table or tile");
+        return;
+    }
+    a.kind = (enum array_kind)kind;
+    a.dtype = reader_dtype(r);
+    if (a.kind == ARRAY_TILE)
+        read_tile_axes(r, &a);
+    else
+        reader_axes(r, &a.rank, a.axes);
+    if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);
+    if (!r->failed) loops_array(l, a);
+}
+
+static struct stmt *read_body(struct reader *r, struct loops *l, const char *end);
+
+static void read_for(struct reader *r, struct loops *l, struct stmt *s)
+{
+    s->axis = reader_axis(r);
+    reader_expect(r, "from");
+    s->from = reader_expr(r);
+    reader_expect(r, "to");
+    s->to = reader_expr(r);
+    reader_expect(r, "step");
+    s->step = reader_int(r, 1);
+    s->parallel = reader_take(r, "parallel");
+    if (reader_take(r, "where")) s->where = reader_expr(r);
+    reader_expect(r, "{");
+    s->body = read_body(r, l, "}");
+    reader_expect(r, "}");
+}
+
+static enum fold read_fold(struct reader *r)
+{
+    for (int fold = FOLD_SET; fold <= FOLD_MAX; fold++)
+        if (reader_take(r, fold_name[fold])) return (enum fold)fold;
+    reader_error(r, "expected set, sum or max");
+    return FOLD_SET;
+}
+
+static void read_map(struct reader *r, struct stmt *s)
+{
+    reader_axes(r, &s->rank, s->axes);
+    reader_expect(r, "{");
+    r->operands = 0;
+    do {
+        if (s->assigns == MAX_ASSIGNS) {
+            reader_error(r, "there can be no more than %d assignments in one statement", MAX_ASSIGNS);
+            return;
+        }
+        struct assign *a = &s->assign[s->assigns++];
+        a->fold = read_fold(r);
+        a->to = reader_ref(r);
+        reader_expect(r, "=");
+        a->expr = reader_expr(r);
+    } while (reader_take(r, ";"));
+    reader_expect(r, "}");
+    s->operands = r->operands;
+    memcpy(s->operand, r->operand, sizeof s->operand);
+}
+
+static void read_dot(struct reader *r, struct stmt *s)
+{
+    reader_axes(r, &s->rank, s->axes);
+    reader_expect(r, "over");
+    s->axis = reader_axis(r);
+    s->assigns = 1;
+    s->assign[0].fold = read_fold(r);
+    s->assign[0].to = reader_ref(r);
+    reader_expect(r, "=");
+    s->operand[s->operands++] = reader_ref(r);
+    reader_expect(r, "*");
+    s->operand[s->operands++] = reader_ref(r);
+    if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
+}
+
+static void read_copy(struct reader *r, struct stmt *s)
+{
+    reader_axes(r, &s->rank, s->axes);
+    s->assigns = 1;
+    s->assign[0].fold = FOLD_SET;
+    s->assign[0].to = reader_ref(r);
+    reader_expect(r, "=");
+    s->operand[s->operands++] = reader_ref(r);
+}
+
+static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
+{
+    switch ((enum loops_op)s->op) {
+    case LOOPS_FOR: read_for(r, l, s); break;
+    case LOOPS_IF:
+        s->where = reader_expr(r);
+        reader_expect(r, "{");
+        s->body = read_body(r, l, "}");
+        reader_expect(r, "}");
+        break;
+    case LOOPS_MAP: read_map(r, s); break;
+    case LOOPS_DOT: read_dot(r, s); break;
+    case LOOPS_COPY: read_copy(r, s); break;
+    }
+}
+
+/* Statements up to the token `end`, or to the end of the text where it is "". */
+static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
+{
+    struct stmt *first = NULL, **last = &first;
+    if (++r->depth > 200) reader_error(r, "statements are nested too deeply");
+    while (!r->failed && !reader_at(r, end)) {
+        int op = 0;
+        while (op < OPS && !reader_take(r, op_name[op])) op++;
+        if (op == OPS) {
+            reader_error(r, "expected a statement: for, if, map, dot or copy");
+            break;
+        }
+        *last = stmt_new(l, op);
+        read_stmt(r, l, *last);
+        last = &(*last)->next;
+    }
+    r->depth--;
+    return first;
+}
+
+struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d)
+{
+    struct module *m = module_new(arena, "", DTYPE_F32);
+    struct loops *l = loops_new(m);
+    struct reader r;
+    reader_start(&r, m, text, d);
+    r.program = l;
+    r.find = find;
+    reader_expect(&r, "loops");
+    m->name = reader_name(&r, "the name of the loops");
+    m->dtype = reader_dtype(&r);
+    reader_axis_lines(&r);
+    while (reader_at(&r, "array")) read_array(&r, l);
+    if (reader_take(&r, "workspace")) l->workspace = reader_int(&r, 0);
+    l->body = read_body(&r, l, "");
+    return r.failed ? NULL : l;
+}

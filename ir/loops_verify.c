@@ -1,0 +1,291 @@
+/* What must hold of the loops. */
+#include "ir.h"
+
+#include <string.h>
+
+static const char *const op_name[] = {
+#define LOOPS(name, text) text,
+#include "loops.def"
+#undef LOOPS
+};
+enum { OPS = sizeof op_name / sizeof *op_name, LONGEST = 160 };
+
+/* What is known of the ranges around a statement: the step of the FOR over each axis, 0 where there is none. */
+struct scope {
+    const struct loops *loops;
+    struct module *module;
+    int64_t step[MAX_AXES];
+};
+
+static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
+static const char *complaint(const struct scope *c, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return arena_copy(c->module->arena, message);
+}
+
+static uint32_t bit(int axis)
+{
+    return UINT32_C(1) << axis;
+}
+
+/* The most elements the current range of an axis can have, or -1 where that depends on the problem. */
+static int64_t width(const struct scope *c, int axis)
+{
+    const struct axis *a = &c->module->axis[axis];
+    int64_t extent = a->source == SIZE_CONSTANT ? a->extent : -1, step = c->step[axis];
+    return step && (extent < 0 || step < extent) ? step : extent;
+}
+
+/* Axes whose range is one element, so that a statement may name their index without running over them. */
+static uint32_t single_axes(const struct scope *c)
+{
+    uint32_t axes = 0;
+    for (int a = 0; a < c->module->axes; a++)
+        if (width(c, a) == 1) axes |= bit(a);
+    return axes;
+}
+
+/* ---- arrays ---- */
+
+static const char *array_check(const struct scope *c, int number)
+{
+    const struct array *a = &c->loops->array[number];
+    struct module *m = c->module;
+    if (!name_is_plain(a->name)) return "it has no name";
+    for (int k = 0; k < number; k++)
+        if (strcmp(c->loops->array[k].name, a->name) == 0) return "there are two of that name";
+    const char *wrong = axes_check(m, a->rank, a->axes);
+    if (wrong) return wrong;
+    if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
+    for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
+        if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
+    if (a->kind != ARRAY_TILE) return NULL;
+    int64_t bytes = a->dtype == DTYPE_F64 ? 8 : a->dtype == DTYPE_F32 ? 4 : 2;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
+        if (__builtin_mul_overflow(bytes, a->extent[k], &bytes)) return "it is too large";
+    }
+    if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
+    if (a->offset >= 0 && (bytes > c->loops->workspace || a->offset > c->loops->workspace - bytes)) return "it does not lie in the workspace";
+    return NULL;
+}
+
+/* ---- references ---- */
+
+/* `free_axes`: the axes whose INDEX may occur. */
+static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
+{
+    const struct array *a = &c->loops->array[r->of];
+    const struct allowed allowed = {.index = free_axes, .ranges = true};
+    const char *wrong = ref_check(c->module, r, a->rank, a->axes, &allowed);
+    if (wrong) return complaint(c, "in its reference to %%%s: %s", a->name, wrong);
+    if (a->kind != ARRAY_TILE) return NULL;
+    for (int k = 0; k < r->rank; k++) {
+        int along = ref_axis(r, k);
+        if (along < 0) continue;
+        const struct axis *axis = &c->module->axis[along];
+        bool fixed = c->module->axis[a->axes[k]].source == SIZE_CONSTANT;
+        if (!fixed && along != a->axes[k])
+            return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name, c->module->axis[a->axes[k]].name, axis->name);
+        /* Constant axes count from 0, whatever their range. */
+        int64_t needed = fixed ? axis->extent : width(c, along);
+        if (needed < 0)
+            return complaint(c, "nothing bounds the range of '%s', along which %%%s has %lld elements", axis->name, a->name, (long long)a->extent[k]);
+        if (needed > a->extent[k])
+            return complaint(c, "%%%s has %lld elements along '%s', whose range can have %lld", a->name, (long long)a->extent[k], axis->name,
+                             (long long)needed);
+    }
+    return NULL;
+}
+
+static const char *check_target(const struct scope *c, const struct ref *r, uint32_t free_axes)
+{
+    const char *wrong = check_ref(c, r, free_axes);
+    if (wrong) return wrong;
+    const struct array *a = &c->loops->array[r->of];
+    return a->kind == ARRAY_TILE || a->kind == ARRAY_OUTPUT ? NULL : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
+}
+
+/* A SET of an element at several points would keep only the last. */
+static const char *check_set_once(const struct scope *c, const struct stmt *s, const struct assign *a)
+{
+    uint32_t used = ref_axes(&a->to) | single_axes(c);
+    for (int k = 0; k < s->rank && a->fold == FOLD_SET; k++)
+        if (!(used & bit(s->axes[k])))
+            return complaint(c, "%%%s is set at every point along '%s'", c->loops->array[a->to.of].name, c->module->axis[s->axes[k]].name);
+    return NULL;
+}
+
+/* ---- statements ---- */
+
+static const char *check_for(const struct scope *c, const struct stmt *s)
+{
+    const char *name = c->module->axis[s->axis].name;
+    if (c->step[s->axis]) return complaint(c, "a for around it runs over '%s' too", name);
+    if (s->step < 1) return "its step is not positive";
+    const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};
+    const struct expr *bound[2] = {s->from, s->to};
+    for (int k = 0; k < 2; k++) {
+        const char *wrong = expr_check(c->module, bound[k], &bounds);
+        if (wrong) return complaint(c, "in its bounds: %s", wrong);
+        if (bound[k]->type != TYPE_INT) return "a bound is not an integer";
+        if (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis)))
+            return complaint(c, "its bounds use the range of '%s', which is what they make", name);
+    }
+    const char *wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
+    return wrong ? complaint(c, "in its region: %s", wrong) : NULL;
+}
+
+/* An element that another point of the nest assigns would be read before or after, as the lanes happen to lie. */
+static const char *check_order(const struct scope *c, const struct stmt *s)
+{
+    for (int k = 0; k < s->operands; k++)
+        for (int n = 0; n < s->assigns; n++)
+            if (s->operand[k].of == s->assign[n].to.of && (s->op != LOOPS_MAP || !ref_equal(&s->operand[k], &s->assign[n].to)))
+                return complaint(c, "it reads elements of %%%s that it assigns elsewhere", c->loops->array[s->operand[k].of].name);
+    return NULL;
+}
+
+static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    const struct allowed allowed = {.operands = s->operands, .index = nest, .ranges = true};
+    for (int k = 0; k < s->operands; k++) {
+        const char *wrong = check_ref(c, &s->operand[k], nest);
+        if (wrong) return wrong;
+    }
+    for (int k = 0; k < s->assigns; k++) {
+        const struct assign *a = &s->assign[k];
+        const char *wrong = check_target(c, &a->to, nest);
+        if (!wrong) wrong = expr_check(c->module, a->expr, &allowed);
+        if (!wrong) wrong = check_set_once(c, s, a);
+        if (wrong) return wrong;
+    }
+    return NULL;
+}
+
+static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3) return "it does not have two axes, two operands and perhaps a factor";
+    int row = s->axes[0], lane = s->axes[1], over = s->axis;
+    const struct ref *to = &s->assign[0].to, *by_row = &s->operand[0], *by_lane = &s->operand[1];
+    if (over == row || over == lane) return "it sums over an axis of the result";
+    const char *wrong = check_target(c, to, nest);
+    for (int k = 0; k < s->operands && !wrong; k++) wrong = check_ref(c, &s->operand[k], k < 2 ? nest | bit(over) : nest);
+    if (wrong) return wrong;
+    if (s->assign[0].fold == FOLD_MAX) return "it is neither set nor sum";
+    if (to->rank < 1 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, row)) return "its result is not over the rows, then the lanes";
+    if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
+    if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over)) return "its first operand is not over the rows and the axis it sums over";
+    /* Arrays come as the user stores them; the pack pass copies them into tiles that have the lanes last. */
+    bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
+    for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
+    if (!lanes) return tile ? "its second operand does not have the lane axis last" : "its second operand is not over the lanes";
+    if (ref_uses_axis(by_lane, row)) return "its second operand has the row axis";
+    if (!ref_uses_axis(by_lane, over)) return "its second operand is not over the axis it sums over";
+    if (s->operands < 3) return NULL;
+    if (s->assign[0].fold != FOLD_SUM) return "it has a factor but adds to nothing";
+    return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane) ? "its factor is not over the lanes" : NULL;
+}
+
+static const char *check_copy(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    if (s->assigns != 1 || s->operands != 1 || s->assign[0].fold != FOLD_SET) return "it is not one element set to another";
+    const char *wrong = check_target(c, &s->assign[0].to, nest);
+    if (!wrong) wrong = check_ref(c, &s->operand[0], nest);
+    return wrong ? wrong : check_set_once(c, s, &s->assign[0]);
+}
+
+static const char *check_nest(const struct scope *c, const struct stmt *s)
+{
+    if (s->rank < 1) return "it runs over no axis";
+    uint32_t nest = single_axes(c);
+    for (int k = 0; k < s->rank; k++) nest |= bit(s->axes[k]);
+    const char *wrong = s->op == LOOPS_MAP ? check_map(c, s, nest) : s->op == LOOPS_DOT ? check_dot(c, s, nest) : check_copy(c, s, nest);
+    return wrong ? wrong : check_order(c, s);
+}
+
+/* Whether every number in the statement names something, so that it can be printed and looked into. */
+static const char *check_numbers(const struct scope *c, const struct stmt *s)
+{
+    struct module *m = c->module;
+    const struct allowed anything = {.operands = s->operands, .index = UINT32_MAX, .ranges = true};
+    const struct expr *expr[3] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->where};
+    const char *wrong = axes_check(m, s->rank, s->axes);
+    if (wrong) return wrong;
+    if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT) && (s->axis < 0 || s->axis >= m->axes)) return complaint(c, "axis number %d does not exist", s->axis);
+    if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS) return "it has too many parts";
+    if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
+    if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
+    if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where)) return "it lacks a bound or a condition";
+    for (int k = 0; k < 3; k++)
+        if (expr[k] && (wrong = expr_check(m, expr[k], &anything))) return wrong;
+    for (int k = 0; k < s->operands + s->assigns; k++) {
+        const struct ref *r = k < s->operands ? &s->operand[k] : &s->assign[k - s->operands].to;
+        if (r->of < 0 || r->of >= c->loops->arrays) return complaint(c, "array number %d does not exist", r->of);
+        if (r->rank != c->loops->array[r->of].rank) return complaint(c, "%%%s has %d subscripts", c->loops->array[r->of].name, r->rank);
+        for (int j = 0; j < r->rank; j++)
+            if ((wrong = expr_check(m, r->sub[j], &anything))) return wrong;
+    }
+    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++)
+        if ((wrong = expr_check(m, s->assign[k].expr, &anything))) return wrong;
+    return NULL;
+}
+
+static const char *check_stmt(const struct scope *c, const struct stmt *s)
+{
+    switch ((enum loops_op)s->op) {
+    case LOOPS_FOR: return check_for(c, s);
+    case LOOPS_IF: {
+        const struct allowed allowed = {.ranges = true};
+        const char *wrong = where_check(c->module, s->where, &allowed);
+        return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
+    }
+    case LOOPS_MAP:
+    case LOOPS_DOT:
+    case LOOPS_COPY: return check_nest(c, s);
+    }
+    return NULL;
+}
+
+static const char *check_body(const struct scope *c, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->op < 0 || s->op >= OPS) return complaint(c, "a statement has operation number %d", s->op);
+        const char *wrong = check_numbers(c, s);
+        if (wrong) return complaint(c, "%s: %s", op_name[s->op], wrong);
+        wrong = check_stmt(c, s);
+        if (wrong) {
+            struct text line = {NULL, 0, 0};
+            stmt_print(c->loops, s, &line);
+            const char *message = complaint(c, "'%.*s%s': %s", LONGEST, line.data, line.length > LONGEST ? "…" : "", wrong);
+            text_free(&line);
+            return message;
+        }
+        struct scope inner = *c;
+        if (s->op == LOOPS_FOR) inner.step[s->axis] = s->step;
+        wrong = check_body(&inner, s->body);
+        if (wrong) return wrong;
+    }
+    return NULL;
+}
+
+const char *loops_verify(const struct loops *l)
+{
+    struct scope c = {.loops = l, .module = l->module};
+    const char *wrong = module_check(l->module);
+    if (wrong) return wrong;
+    int outputs = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        wrong = array_check(&c, a);
+        if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
+        outputs += l->array[a].kind == ARRAY_OUTPUT;
+    }
+    if (outputs != 1) return complaint(&c, "there are %d output arrays, not one", outputs);
+    if (l->workspace < 0) return "the workspace is negative";
+    return check_body(&c, l->body);
+}

@@ -1,0 +1,98 @@
+/* What kernels emitted by attnc may call, and what programs that call them need. C11 and C++.
+   Kernels allocate nothing, do no I/O and keep no state; what here allocates, reads or writes is for their callers. */
+#ifndef ATTNRT_H
+#define ATTNRT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors (error.c): 0 is success ---- */
+
+enum attn_error {
+    ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is no multiple of kv_heads */
+    ATTN_EPOINTER = -2,   /* an array or the workspace is NULL */
+    ATTN_EPARAM = -3,     /* a parameter array that is needed is NULL */
+    ATTN_EWORKSPACE = -4, /* workspace_bytes is less than NAME_workspace() says */
+    ATTN_ESIZE = -5,      /* sizes whose product overflows */
+    ATTN_EALIGN = -6,     /* the workspace is not aligned to 64 bytes */
+    ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
+    ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
+    ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
+    ATTN_EMACHINE = -10   /* this machine has none of the instruction sets the kernel was made for */
+};
+const char *attn_strerror(int error); /* a sentence for any value, never NULL */
+
+/* ---- one call of a kernel (problem.c) ---- */
+
+struct attn_strides {
+    int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]; the last axis is contiguous */
+};
+struct attn_problem { /* zero it first: members are added at the end */
+    int64_t batch, heads, kv_heads, n_q, n_k;
+    struct attn_strides q, k, v, out;
+    int threads;            /* 0: OpenMP's default */
+    size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+};
+/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim and fills in contiguous strides where they are all 0.
+   Given strides are kept: a row stride may not be less than the size of a row; a batch or head stride of 0 shares one array, but not `out`'s.
+   `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE. n_q, n_k and batch may be 0: then there is nothing to do. */
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled);
+
+/* ---- what a kernel says of itself: NAME_kernel ---- */
+
+enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
+struct attn_param {
+    const char *name;      /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    enum attn_dtype dtype;
+    int rank;
+    int64_t shape[4];      /* an extent, or an enum attn_axis */
+    size_t offset;         /* of its pointer in struct NAME_params */
+    int random;            /* 1: _params_init makes it from a seed */
+};
+struct attn_kernel {
+    const char *name, *version;
+    enum attn_dtype dtype;
+    int64_t head_dim, value_dim;
+    int params;
+    const struct attn_param *param;
+    size_t params_bytes; /* of struct NAME_params */
+    size_t (*params_size)(void);
+    int (*params_init)(void *params, uint64_t seed, void *storage);
+    size_t (*workspace)(const struct attn_problem *problem);
+    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
+};
+/* Bytes of one element. */
+size_t attn_dtype_size(enum attn_dtype dtype);
+/* The shape of parameter p for a problem, in shape[0 .. p->rank). */
+void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
+
+/* ---- memory and time for callers (memory.c, timer.c) ---- */
+
+void *attn_alloc(size_t bytes); /* aligned to 64 bytes, zeroed; NULL when there is none; attn_free gives it back */
+void attn_free(void *memory);
+double attn_seconds(void);      /* of a clock that only goes forward */
+
+/* ---- .npy files, format versions 1 to 3 (npy.c) ---- */
+
+struct attn_array {
+    enum attn_dtype dtype;
+    int rank;
+    int64_t shape[8];
+    void *data; /* contiguous, C order; attn_array_free gives it back */
+};
+/* Reads f2, f4, f8 (little or big endian) as they are or converted to `dtype` (F32, F64), integers to I32 only (out of range is ATTN_EFORMAT).
+   Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT; then `message` (of message_bytes) says what is wrong with the file, without its name. */
+int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message, size_t message_bytes);
+/* Writes the file whole or not at all (a temporary file beside it, renamed). BF16 is written as f4. Returns 0, ATTN_EIO or ATTN_EMEMORY, with a message. */
+int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
+void attn_array_free(struct attn_array *array);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,29 @@
+/* What a kernel's description of itself means. */
+#include "attnrt.h"
+
+size_t attn_dtype_size(enum attn_dtype dtype)
+{
+    switch (dtype) {
+    case ATTN_F32: return 4;
+    case ATTN_BF16: return 2;
+    case ATTN_F16: return 2;
+    case ATTN_F64: return 8;
+    case ATTN_I32: return 4;
+    }
+    return 0;
+}
+
+void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
+{
+    for (int k = 0; k < p->rank; k++) {
+        shape[k] = p->shape[k];
+        if (p->shape[k] >= 0) continue;
+        switch ((enum attn_axis)p->shape[k]) {
+        case ATTN_BATCH: shape[k] = problem->batch; break;
+        case ATTN_HEADS: shape[k] = problem->heads; break;
+        case ATTN_KV_HEADS: shape[k] = problem->kv_heads; break;
+        case ATTN_N_Q: shape[k] = problem->n_q; break;
+        case ATTN_N_K: shape[k] = problem->n_k; break;
+        }
+    }
+}

@@ -1,0 +1,63 @@
+/* The checks that every kernel makes before it touches an array. */
+#include "attnrt.h"
+
+#include <stdbool.h>
+
+/* Sizes are bounded for the widest element, so that one check serves every dtype. */
+static const int64_t most_elements = INT64_MAX / 8;
+
+static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t factor[4] = {a, b, c, d};
+    int64_t product = 1;
+    /* Extents of 0 are left out, so that strides computed from the others cannot overflow either. */
+    for (int k = 0; k < 4; k++) {
+        if (factor[k] == 0) continue;
+        if (product > most_elements / factor[k]) return false;
+        product *= factor[k];
+    }
+    return true;
+}
+
+/* The last element's index is (batch - 1) * s.batch + (heads - 1) * s.head + (rows - 1) * s.row + dim - 1. */
+static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
+{
+    const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
+    int64_t left = most_elements - dim;
+    for (int k = 0; k < 3; k++) {
+        if (count[k] < 2) continue;
+        if (stride[k] > left / (count[k] - 1)) return false;
+        left -= stride[k] * (count[k] - 1);
+    }
+    return true;
+}
+
+static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written)
+{
+    if (s->batch < 0 || s->head < 0 || s->row < 0) return ATTN_EPROBLEM;
+    if (!product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
+    if (s->batch == 0 && s->head == 0 && s->row == 0) {
+        s->row = dim;
+        s->head = rows * dim;
+        s->batch = heads * rows * dim;
+        return 0;
+    }
+    if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
+    /* A batch or head stride of 0 shares what is read; what is written must not be shared. */
+    if (written && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
+    return extent_fits(s, batch, heads, rows, dim) ? 0 : ATTN_ESIZE;
+}
+
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled)
+{
+    if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
+    struct attn_problem p = *problem;
+    if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
+    if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
+    int error = strides_check(&p.q, p.batch, p.heads, p.n_q, head_dim, false);
+    if (!error) error = strides_check(&p.k, p.batch, p.kv_heads, p.n_k, head_dim, false);
+    if (!error) error = strides_check(&p.v, p.batch, p.kv_heads, p.n_k, value_dim, false);
+    if (!error) error = strides_check(&p.out, p.batch, p.heads, p.n_q, value_dim, true);
+    if (!error && filled) *filled = p;
+    return error;
+}

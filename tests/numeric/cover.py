@@ -1,0 +1,68 @@
+"""Pairwise cover: few rows in which every two choices of different factors meet at least once. Greedy, with a fixed seed."""
+import itertools
+import random
+
+
+def pairs_of(row, names):
+    return {(a, row[a], b, row[b]) for a, b in itertools.combinations(sorted(names), 2)}
+
+
+def all_pairs(factors):
+    return {(a, x, b, y) for a, b in itertools.combinations(sorted(factors), 2) for x in factors[a] for y in factors[b]}
+
+
+def cover(factors, seed=1, tries=40):
+    """Rows (dicts) over `factors` (name -> list of choices) that meet every pair."""
+    rng = random.Random(seed)
+    missing, rows = all_pairs(factors), []
+    while missing:
+        best, gain = None, 0
+        ordered = sorted(missing)
+        for _ in range(tries):
+            a, x, b, y = rng.choice(ordered)
+            row = {a: x, b: y}
+            rest = [n for n in factors if n not in row]
+            rng.shuffle(rest)
+            for name in rest:
+                def gained(choice):
+                    return sum(tuple(sum(sorted([(name, choice), (n, row[n])]), ())) in missing for n in row)
+                top = max(map(gained, factors[name]))
+                row[name] = rng.choice([c for c in factors[name] if gained(c) == top])
+            found = len(pairs_of(row, factors) & missing)
+            if found > gain:
+                best, gain = row, found
+        rows.append(best)
+        missing -= pairs_of(best, factors)
+    return rows
+
+
+def extend(rows, factors, each, seed=2, tries=60):
+    """For every row a list of at least `each` extensions over more `factors`, so that every pair of a choice of a row
+    with a new choice, and of two new choices, is met somewhere."""
+    rng = random.Random(seed)
+    old = {name: sorted({row[name] for row in rows}) for name in rows[0]}
+    missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors}) if (pair[0] in old) != (pair[2] in old)}
+    result = [[] for _ in rows]
+
+    def add(at):
+        best, gain = None, -1
+        for _ in range(tries):
+            new = {name: rng.choice(choices) for name, choices in factors.items()}
+            found = len(pairs_of({**rows[at], **new}, {**old, **factors}) & missing)
+            if new not in result[at] and found > gain:
+                best, gain = new, found
+        result[at].append(best)
+        missing.difference_update(pairs_of({**rows[at], **best}, {**old, **factors}))
+
+    for _ in range(each):
+        for at in range(len(rows)):
+            add(at)
+    while missing:
+        a, x, b, y = min(missing)
+        want = {a: x, b: y}
+        fits = [at for at, row in enumerate(rows) if all(row[n] == c for n, c in want.items() if n in old)]
+        at = min(fits, key=lambda f: len(result[f]))
+        new = {name: want.get(name, rng.choice(choices)) for name, choices in factors.items()}
+        result[at].append(new)
+        missing.difference_update(pairs_of({**rows[at], **new}, {**old, **factors}))
+    return result

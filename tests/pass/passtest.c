@@ -1,0 +1,218 @@
+/* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
+   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# target: generic`.
+   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. */
+#include "../../compiler/compiler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double tolerance = 1e-9;
+/* Several heads; fewer queries than keys; more, so that early rows may see nothing; one of each. */
+static const struct problem_size sizes[] = {{2, 2, 2, 21, 21}, {1, 1, 2, 5, 40}, {1, 2, 1, 39, 17}, {1, 1, 1, 1, 1}};
+
+struct program {
+    struct graph *graph;
+    struct loops *loops;
+};
+
+static int failed(const char *file, const char *message)
+{
+    fprintf(stderr, "%s: %s\n", file, message);
+    return 1;
+}
+
+static char *read_whole(struct arena *arena, const char *file)
+{
+    struct text text = {NULL, 0, 0};
+    char buffer[4096];
+    FILE *in = fopen(file, "rb");
+    if (!in) return NULL;
+    while (!feof(in) && !ferror(in)) text_append(&text, buffer, fread(buffer, 1, sizeof buffer, in));
+    bool read = !ferror(in);
+    fclose(in);
+    char *copy = read ? arena_copy(arena, text.data ? text.data : "") : NULL;
+    text_free(&text);
+    return copy;
+}
+
+/* What follows `# key:` in the comments at the beginning of the text, or NULL. */
+static const char *directive(struct arena *arena, const char *text, const char *key)
+{
+    const char *wanted = arena_printf(arena, "# %s:", key);
+    for (; *text == '#'; text += strcspn(text, "\n") + 1) {
+        if (strncmp(text, wanted, strlen(wanted)) == 0) {
+            const char *value = text + strlen(wanted);
+            return arena_printf(arena, "%.*s", (int)strcspn(value, "\n"), value);
+        }
+        if (!text[strcspn(text, "\n")]) break;
+    }
+    return NULL;
+}
+
+static struct program parse(struct arena *arena, const char *text, struct diagnostics *d)
+{
+    struct program p = {NULL, NULL};
+    const char *word = text;
+    while (*word == '#') {
+        word += strcspn(word, "\n");
+        word += strspn(word, "\n ");
+    }
+    if (strncmp(word, "loops", 5) == 0)
+        p.loops = loops_parse(arena, text, d);
+    else
+        p.graph = graph_parse(arena, text, d);
+    return p;
+}
+
+static const char *verify(const struct program *p)
+{
+    return p->loops ? loops_verify(p->loops) : graph_verify(p->graph);
+}
+
+static void print(const struct program *p, struct text *out)
+{
+    if (p->loops)
+        loops_print(p->loops, out);
+    else
+        graph_print(p->graph, out);
+}
+
+/* ---- the value of a program ---- */
+
+static int64_t elements(const struct module *m, int rank, const int *axes, const struct problem_size *size)
+{
+    int64_t count = 1;
+    for (int k = 0; k < rank; k++) count *= axis_extent(m, axes[k], size);
+    return count;
+}
+
+/* The same numbers, between -1 and 1, for an array of the same name. */
+static struct tensor random_tensor(struct arena *arena, const char *name, int64_t count)
+{
+    uint64_t state = 1;
+    for (const char *c = name; *c; c++) state = state * 131 + (unsigned char)*c;
+    struct tensor t = {name, arena_alloc(arena, (size_t)count * sizeof *t.data)};
+    for (int64_t k = 0; k < count; k++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        t.data[k] = (double)(state >> 11) / 4503599627370496.0 - 1;
+    }
+    return t;
+}
+
+static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
+{
+    int given = 0, most = p->loops ? p->loops->arrays : p->graph->values;
+    struct tensor *in = arena_alloc(arena, (size_t)most * sizeof *in);
+    for (int k = 0; k < most; k++) {
+        const struct array *a = p->loops ? &p->loops->array[k] : NULL;
+        const struct value *v = p->loops ? NULL : &p->graph->value[k];
+        const struct module *m = p->loops ? p->loops->module : p->graph->module;
+        if (a && a->kind == ARRAY_OUTPUT) *count = elements(m, a->rank, a->axes, size);
+        if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM)) in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
+        if (v && k == p->graph->output) *count = elements(m, v->rank, v->axes, size);
+        if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)) in[given++] = random_tensor(arena, v->name, elements(m, v->rank, v->axes, size));
+    }
+    *out = arena_alloc(arena, (size_t)*count * sizeof **out);
+    return p->loops ? loops_eval(p->loops, size, in, given, *out) : graph_eval(p->graph, size, in, given, *out);
+}
+
+/* NULL, or how the value of `after` differs from that of `before`. */
+static const char *compare(struct arena *arena, const struct program *before, const struct program *after)
+{
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        const struct problem_size *s = &sizes[n];
+        const char *at = arena_printf(arena, "with %lld queries and %lld keys", (long long)s->n_q, (long long)s->n_k);
+        double *wanted, *got;
+        int64_t count = 0, count_after = 0;
+        const char *wrong = evaluate(arena, before, s, &wanted, &count);
+        if (wrong) return arena_printf(arena, "before the passes, %s: %s", at, wrong);
+        wrong = evaluate(arena, after, s, &got, &count_after);
+        if (wrong) return arena_printf(arena, "after the passes, %s: %s", at, wrong);
+        if (count != count_after) return "the output has another shape after the passes";
+        for (int64_t k = 0; k < count; k++)
+            if (!(fabs(got[k] - wanted[k]) <= tolerance * fmax(1, fabs(wanted[k]))) && !(isnan(got[k]) && isnan(wanted[k])) && got[k] != wanted[k])
+                return arena_printf(arena, "%s, element %lld was %.17g and is %.17g", at, (long long)k, wanted[k], got[k]);
+    }
+    return NULL;
+}
+
+/* ---- passes ---- */
+
+static const char *run_passes(struct arena *arena, const char *names, struct compilation *c, struct program *p)
+{
+    char *list = arena_copy(arena, names), *rest = NULL;
+    for (const char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        int k = 0;
+        while (k < pass_count && strcmp(passes[k].name, name) != 0) k++;
+        if (k == pass_count) return arena_printf(arena, "there is no pass '%s'", name);
+        if ((passes[k].level == PASS_LOOPS) != (c->loops != NULL)) return arena_printf(arena, "pass '%s' does not work on this", name);
+        passes[k].run(c);
+        if (diagnostics_errors(c->diagnostics)) return NULL;
+        *p = (struct program){c->loops ? NULL : c->graph, c->loops};
+        const char *wrong = verify(p);
+        if (wrong) return arena_printf(arena, "after pass '%s': %s", name, wrong);
+    }
+    return NULL;
+}
+
+static const char *reads_back(struct arena *arena, const char *text)
+{
+    struct diagnostics *d = diagnostics_new(arena, "result", text, strlen(text));
+    struct program again = parse(arena, text, d);
+    if (diagnostics_flush(d, stderr, false)) return "the result does not read back";
+    struct text printed = {NULL, 0, 0};
+    print(&again, &printed);
+    bool same = strcmp(printed.data, text) == 0;
+    text_free(&printed);
+    return same ? NULL : "the result reads back as another program";
+}
+
+static int run_file(struct arena *arena, const char *file)
+{
+    const char *text = read_whole(arena, file);
+    if (!text) return failed(file, strerror(errno));
+    struct diagnostics *d = diagnostics_new(arena, file, text, strlen(text));
+    struct program before = parse(arena, text, d);
+    if (diagnostics_flush(d, stderr, false)) return 1;
+    const char *wrong = verify(&before);
+    if (wrong) return failed(file, wrong);
+
+    const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
+    struct spec spec = {.name = "test"};
+    struct compilation c = {.spec = &spec, .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
+    c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
+    if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
+    long long tile_q = 16, tile_k = 12;
+    if (tile && sscanf(tile, "%lld %lld", &tile_q, &tile_k) != 2) return failed(file, "'# tile:' takes two numbers");
+    c.tile_q = tile_q;
+    c.tile_k = tile_k;
+    if (before.graph) c.graph = graph_copy(before.graph);
+    if (before.loops) c.loops = loops_copy(before.loops);
+    struct program after = {c.graph, c.loops};
+    wrong = run_passes(arena, names, &c, &after);
+    if (wrong) return failed(file, wrong);
+    if (diagnostics_flush(c.diagnostics, stdout, false)) return 0;
+
+    struct text out = {NULL, 0, 0};
+    print(&after, &out);
+    wrong = reads_back(arena, out.data);
+    if (!wrong) wrong = compare(arena, &before, &after);
+    fputs(out.data, stdout);
+    text_free(&out);
+    return wrong ? failed(file, wrong) : 0;
+}
+
+int main(int count, char **argument)
+{
+    if (count != 2) {
+        fputs("usage: passtest FILE\n", stderr);
+        return 2;
+    }
+    struct arena *arena = arena_new();
+    int status = run_file(arena, argument[1]);
+    arena_free(arena);
+    if (fflush(stdout) != 0) status = 3;
+    return status;
+}

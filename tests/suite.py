@@ -1,0 +1,130 @@
+"""A test program: cases that run side by side, one line for each, a summary; what every suite in Python shares.
+
+A case is a function that gets a fresh folder and raises Failure or Skip; the folder of a case that fails is kept and named.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Failure(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def check(condition, why):
+    if not condition:
+        raise Failure(why)
+
+
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return 'signal %d' % number
+
+
+def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
+    """Runs a command in a session of its own and returns it with its output as text. A time-out ends the session and fails the case;
+    so does a death by a signal unless `signals` allows it."""
+    options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
+    process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True, encoding='utf-8', errors='replace', **options)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Failure('no end after %d s: %s' % (timeout, ' '.join(map(str, argv))))
+    if process.returncode < 0 and not signals:
+        raise Failure('killed by %s: %s\n%s' % (signal_name(-process.returncode), ' '.join(map(str, argv)), err or ''))
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+class Suite:
+    """The command line, the cases and their run. `more` adds options to the argparse parser."""
+
+    def __init__(self, description, more=None):
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument('attnc', help='the compiler under test')
+        parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN (* and ? as in a shell)')
+        parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
+        parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
+        if more:
+            more(parser)
+        self.options = parser.parse_args()
+        self.attnc = os.path.abspath(self.options.attnc)
+        if not self.options.list and not os.access(self.attnc, os.X_OK):
+            parser.error('%s is not a program' % self.options.attnc)
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix='attnc-test-'))
+        self.cases = []
+
+    def case(self, name, function, *arguments):
+        self.cases.append((name, function, arguments))
+
+    def one(self, name, function, arguments):
+        folder = os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
+        os.makedirs(folder)
+        try:
+            said = function(folder, *arguments)
+            shutil.rmtree(folder, ignore_errors=True)
+            return 'ok', said
+        except Skip as skip:
+            shutil.rmtree(folder, ignore_errors=True)
+            return 'skip', str(skip)
+        except Failure as failure:
+            return 'FAIL', '%s\nkept: %s' % (failure, folder)
+        except Exception:
+            return 'FAIL', 'the test itself broke\n%s\nkept: %s' % (traceback.format_exc().rstrip(), folder)
+
+    def run(self):
+        pattern = self.options.only
+        cases = [c for c in self.cases if not pattern or fnmatch.fnmatch(c[0], '*%s*' % pattern)]
+        if self.options.list:
+            print('\n'.join(name for name, _, _ in cases))
+            shutil.rmtree(self.folder)
+            return 0
+        if not cases:
+            print('no case matches %r' % pattern)
+            return 2
+        count = {'ok': 0, 'skip': 0, 'FAIL': 0}
+        began, live = time.monotonic(), sys.stderr.isatty()
+        pool = concurrent.futures.ThreadPoolExecutor(max(1, self.options.jobs))
+        try:
+            futures = {pool.submit(self.one, *case): case[0] for case in cases}
+            for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+                verdict, said = future.result()
+                count[verdict] += 1
+                first, *rest = (said or '').split('\n')
+                if live:
+                    sys.stderr.write('\r\033[K')
+                    sys.stderr.flush()
+                print(' '.join(filter(None, (verdict, futures[future], first))), flush=True)
+                for line in rest:
+                    print('    ' + line, flush=True)
+                if live:
+                    sys.stderr.write('[%d/%d, %d failed, %.0f s]' % (done, len(cases), count['FAIL'], time.monotonic() - began))
+                    sys.stderr.flush()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print('\ninterrupted')
+            return 130
+        if live:
+            sys.stderr.write('\r\033[K')
+        skipped = ', %d skipped' % count['skip'] if count['skip'] else ''
+        print('%d passed, %d failed%s' % (count['ok'], count['FAIL'], skipped))
+        if not count['FAIL']:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return 1 if count['FAIL'] else 0

@@ -1,0 +1,36 @@
+/* Runs a table of CUnit tests: `ok NAME` or `FAIL NAME why` for each, the count last. */
+#ifndef ATTNC_TESTS_SUITE_H
+#define ATTNC_TESTS_SUITE_H
+
+#include <CUnit/CUnit.h>
+#include <CUnit/TestRun.h>
+#include <stdio.h>
+
+struct unit_test {
+    const char *name;
+    void (*run)(void);
+};
+
+static void unit_test_done(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
+{
+    (void)suite;
+    if (!failures) printf("ok %s\n", test->pName);
+    for (const CU_FailureRecord *f = failures; f; f = f->pNext) printf("FAIL %s %s:%u %s\n", test->pName, f->strFileName, f->uiLineNumber, f->strCondition);
+}
+
+static inline int unit_tests_run(const char *suite_name, const struct unit_test *tests, int count)
+{
+    if (CU_initialize_registry() != CUE_SUCCESS) return 3;
+    CU_pSuite suite = CU_add_suite(suite_name, NULL, NULL);
+    for (int k = 0; suite && k < count; k++)
+        if (!CU_add_test(suite, tests[k].name, tests[k].run)) suite = NULL;
+    if (!suite) return 3;
+    CU_set_test_complete_handler(unit_test_done);
+    CU_run_all_tests();
+    unsigned run = CU_get_number_of_tests_run(), failed = CU_get_number_of_tests_failed();
+    printf("%u passed, %u failed\n", run - failed, failed);
+    CU_cleanup_registry();
+    return failed ? 1 : 0;
+}
+
+#endif

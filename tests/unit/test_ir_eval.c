@@ -1,0 +1,302 @@
+/* The interpreters: hand-written graphs against numbers worked out by hand or by plain loops, loops against the graph they implement. */
+#include "../../ir/ir.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct graph *graph_of(struct arena *arena, const char *text)
+{
+    struct diagnostics *d = diagnostics_new(arena, "test", text, strlen(text));
+    struct graph *g = graph_parse(arena, text, d);
+    diagnostics_flush(d, stdout, false);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(g);
+    return g;
+}
+
+static struct loops *loops_of(struct arena *arena, const char *text)
+{
+    struct diagnostics *d = diagnostics_new(arena, "test", text, strlen(text));
+    struct loops *l = loops_parse(arena, text, d);
+    diagnostics_flush(d, stdout, false);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(l);
+    return l;
+}
+
+static void near(double got, double wanted)
+{
+    bool equal = fabs(got - wanted) <= 1e-12 * fmax(1, fabs(wanted));
+    CU_ASSERT_TRUE(equal);
+    if (!equal) printf("wanted %.17g, got %.17g\n", wanted, got);
+}
+
+static void says(const char *got, const char *wanted)
+{
+    bool same = got && strstr(got, wanted);
+    CU_ASSERT_TRUE(same);
+    if (!same) printf("wanted: %s\ngot: %s\n", wanted, got ? got : "nothing");
+}
+
+/* Numbers between -1 and 1 that repeat from run to run. */
+static double *numbers(struct arena *arena, int64_t count, uint64_t seed)
+{
+    double *data = arena_alloc(arena, (size_t)count * sizeof *data);
+    for (int64_t k = 0; k < count; k++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        data[k] = (double)(int64_t)(seed >> 11) / 4503599627370496.0 - 1;
+    }
+    return data;
+}
+
+/* ---- the graph ---- */
+
+static const struct problem_size one = {1, 1, 1, 1, 1};
+
+static void maps_compute(void)
+{
+    struct arena *arena = arena_new();
+    struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis d 2\naxis p 4\n%0 = input q [i d]\n%1 = table t [p] {1, 10, 100, 1000}\n"
+                                      "%2 = map [i d] add(mul(%0, %1[add(d, mul(i, 2))]), select(eq(i, 0), size(i), -0.5))\noutput %2\n");
+    double q[4] = {1, 2, 3, 4}, out[4];
+    struct tensor in = {"q", q};
+    CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, 2, 1}, &in, 1, out));
+    near(out[0], 3), near(out[1], 22), near(out[2], 299.5), near(out[3], 3999.5);
+    arena_free(arena);
+}
+
+/* The branch of a select that is not taken may point outside. */
+static void maps_read_lazily(void)
+{
+    struct arena *arena = arena_new();
+    struct graph *g = graph_of(
+        arena, "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] select(eq(mod(d, 2), 0), neg(%0[add(d, 1)]), %0[add(d, -1)])\noutput %1\n");
+    double q[4] = {1, 2, 3, 4}, out[4];
+    struct tensor in = {"q", q};
+    CU_ASSERT_PTR_NULL(graph_eval(g, &one, &in, 1, out));
+    near(out[0], -2), near(out[1], 1), near(out[2], -4), near(out[3], 3);
+    g = graph_of(arena, "graph x f32\naxis d 4\n%0 = input q [d]\n%1 = map [d] %0[add(d, 1)]\noutput %1\n");
+    says(graph_eval(g, &one, &in, 1, out), "%1 reads %0 outside its extents at d = 3");
+    arena_free(arena);
+}
+
+static void sums_and_maxima_have_regions(void)
+{
+    struct arena *arena = arena_new();
+    const char *text = "graph x f32\naxis i n_q\naxis j n_k\n%%0 = input k [j]\n%%1 = reduce %s [i] %%0 where lt(j, i)\noutput %%1\n";
+    double k[3] = {-5, 7, 2}, out[4];
+    struct tensor in = {"k", k};
+    const struct problem_size size = {1, 1, 1, 4, 3};
+    CU_ASSERT_PTR_NULL(graph_eval(graph_of(arena, arena_printf(arena, text, "sum 0.5")), &size, &in, 1, out));
+    near(out[0], 0.5), near(out[1], -4.5), near(out[2], 2.5), near(out[3], 4.5);
+    CU_ASSERT_PTR_NULL(graph_eval(graph_of(arena, arena_printf(arena, text, "max -inf")), &size, &in, 1, out));
+    CU_ASSERT_TRUE(isinf(out[0]) && out[0] < 0);
+    near(out[1], -5), near(out[2], 7), near(out[3], 7);
+    arena_free(arena);
+}
+
+/* What a region leaves out is not even multiplied by zero. */
+static void regions_shut_out_infinities(void)
+{
+    struct arena *arena = arena_new();
+    struct graph *g = graph_of(
+        arena, "graph x f32\naxis i n_q\naxis j n_k\n%0 = input q [i j]\n%1 = input k [j]\n%2 = contract [i] %0 %1 where ne(j, 1)\noutput %2\n");
+    double q[3] = {1, 2, 3}, k[3] = {10, INFINITY, 1000}, out;
+    struct tensor in[2] = {{"q", q}, {"k", k}};
+    CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, 1, 3}, in, 2, &out));
+    near(out, 3010);
+    arena_free(arena);
+}
+
+/* One contraction in every storage order of its parts, so that each form of the inner loop runs. */
+static void contractions_agree_in_every_order(void)
+{
+    struct arena *arena = arena_new();
+    enum { I = 5, J = 7, D = 9 };
+    double *a = numbers(arena, I * D, 1), *b = numbers(arena, J * D, 2), at[I * D], bt[J * D], wanted[I * J], out[I * J];
+    for (int i = 0; i < I; i++)
+        for (int j = 0; j < J; j++) {
+            wanted[i * J + j] = 0;
+            for (int d = 0; d < D; d++) {
+                at[d * I + i] = a[i * D + d];
+                bt[d * J + j] = b[j * D + d];
+                if (d != i) wanted[i * J + j] += a[i * D + d] * b[j * D + d];
+            }
+        }
+    for (int form = 0; form < 8; form++) {
+        bool a_turned = form & 1, b_turned = form & 2, out_turned = form & 4;
+        struct graph *g = graph_of(arena, arena_printf(arena,
+                                                       "graph x f32\naxis i n_q\naxis j n_k\naxis d %d\naxis f %d\n%%0 = input q [%s]\n%%1 = input k [%s]\n"
+                                                       "%%2 = contract [%s] %%0 %%1%s where ne(d, i)\noutput %%2\n",
+                                                       D, D, a_turned ? "d i" : "i d", b_turned ? "f j" : "j f", out_turned ? "j i" : "i j",
+                                                       b_turned ? "[d, j]" : "[j, d]"));
+        struct tensor in[2] = {{"q", a_turned ? at : a}, {"k", b_turned ? bt : b}};
+        CU_ASSERT_PTR_NULL(graph_eval(g, &(struct problem_size){1, 1, 1, I, J}, in, 2, out));
+        for (int i = 0; i < I; i++)
+            for (int j = 0; j < J; j++) near(out[out_turned ? j * I + i : i * J + j], wanted[i * J + j]);
+    }
+    arena_free(arena);
+}
+
+static void subscripts_of_sums_may_be_any(void)
+{
+    struct arena *arena = arena_new();
+    /* A convolution: the sum over t of q[i - t] w[t] where that exists. */
+    struct graph *g = graph_of(
+        arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
+    double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
+    struct tensor in[2] = {{"w", w}, {"q", q}};
+    const struct problem_size size = {1, 1, 1, 4, 1};
+    CU_ASSERT_PTR_NULL(graph_eval(g, &size, in, 2, out));
+    near(out[0], 1), near(out[1], 12), near(out[2], 123), near(out[3], 234);
+    says(graph_eval(g, &size, in, 1, out), "the array 'q' is missing");
+    arena_free(arena);
+}
+
+/* ---- loops against their graph ---- */
+
+#define AXES "axis b batch\naxis g kv_heads\naxis m members\naxis i n_q\naxis j n_k\naxis d 8\naxis e 5\n"
+#define SEEN "le(j, add(i, sub(size(j), size(i))))"
+
+static const char softmax_graph[] = "graph softmax f32\n" AXES "%0 = input q [b g m i d]\n%1 = input k [b g j d]\n%2 = input v [b g j e]\n"
+                                    "%3 = contract [b g m i j] %0 %1\n"
+                                    "%4 = map [b g m i j] exp(mul(%3, 0.5))\n"
+                                    "%5 = reduce sum 0 [b g m i] %4 where " SEEN "\n"
+                                    "%6 = contract [b g m i e] %4 %2 where " SEEN "\n"
+                                    "%7 = map [b g m i e] select(eq(%5, 0), 0, div(%6, %5))\n"
+                                    "output %7\n";
+
+/* 0.7213475204444817 is 0.5 times the binary logarithm of e. */
+#define BEFORE_KEYS \
+    "loops softmax f32\n" AXES "array q input f32 [b g m i d]\narray k input f32 [b g j d]\narray v input f32 [b g j e]\n" \
+    "array qt tile f32 [d:8 i:16]\narray s tile f32 [j:12 i:16]\narray acc tile f32 [e:5 i:16]\n" \
+    "array top tile f32 [i:16]\narray old tile f32 [i:16]\narray sum tile f32 [i:16]\narray out output f32 [b g m i e]\n" \
+    "for b from 0 to size(b) step 1 parallel { for g from 0 to size(g) step 1 parallel { for m from 0 to size(m) step 1 parallel {\n" \
+    "for i from 0 to size(i) step 16 parallel {\n" \
+    "  copy [d i] %qt = %q\n" \
+    "  map [i] { set %top = -1e+30; set %sum = 0.0 }\n"
+#define FOR_KEYS "  for j from 0 to min(size(j), add(hi(i), sub(size(j), size(i)))) step 12 where " SEEN " {\n"
+#define SCORES "    dot [j i] over d set %s = %k * %qt\n    map [j i] { set %s = mul(%s, 0.7213475204444817) }\n"
+#define MASK "    if not(le(hi(j), add(lo(i), add(sub(size(j), size(i)), 1)))) { map [j i] { set %s = select(" SEEN ", %s, -inf) } }\n"
+#define WEIGHTS \
+    "    map [i] { set %old = %top }\n    map [j i] { max %top = %s }\n    map [i] { set %old = exp2(sub(%old, %top)); set %sum = mul(%sum, %old) }\n" \
+    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old\n  }\n"
+#define AFTER_KEYS "  map [e i] { set %out = select(eq(%sum, 0), 0, div(%acc, %sum)) }\n}\n}}}\n"
+#define CLEAR "  map [e i] { set %acc = 0.0 }\n"
+
+struct case_of_softmax {
+    struct problem_size size;
+    struct tensor in[3];
+    double *out, *wanted;
+    int64_t elements;
+};
+
+static struct case_of_softmax softmax_case(struct arena *arena, struct problem_size size)
+{
+    int64_t heads = size.batch * size.kv_heads, queries = heads * size.members * size.n_q;
+    struct case_of_softmax c = {
+        .size = size,
+        .in = {{"q", numbers(arena, queries * 8, 3)}, {"k", numbers(arena, heads * size.n_k * 8, 4)}, {"v", numbers(arena, heads * size.n_k * 5, 5)}},
+        .elements = queries * 5};
+    c.out = numbers(arena, c.elements, 6);
+    c.wanted = numbers(arena, c.elements, 7);
+    return c;
+}
+
+/* Causal softmax by plain loops. */
+static double plain_softmax(const struct case_of_softmax *c, int64_t bg, int64_t m, int64_t i, int64_t e)
+{
+    const double *q = c->in[0].data + ((bg * c->size.members + m) * c->size.n_q + i) * 8;
+    double sum = 0, weighted = 0;
+    for (int64_t j = 0; j < c->size.n_k && j <= i + c->size.n_k - c->size.n_q; j++) {
+        const double *k = c->in[1].data + (bg * c->size.n_k + j) * 8;
+        double s = 0;
+        for (int d = 0; d < 8; d++) s += q[d] * k[d];
+        sum += exp(0.5 * s);
+        weighted += exp(0.5 * s) * c->in[2].data[(bg * c->size.n_k + j) * 5 + e];
+    }
+    return sum == 0 ? 0 : weighted / sum;
+}
+
+static void tiled_softmax_is_the_graph(void)
+{
+    const struct problem_size sizes[] = {{2, 2, 2, 37, 37}, {1, 1, 3, 16, 24}, {1, 2, 1, 5, 61}, {1, 1, 2, 50, 19}, {1, 1, 1, 1, 1}, {1, 1, 1, 40, 1}};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        struct arena *arena = arena_new();
+        struct case_of_softmax c = softmax_case(arena, sizes[n]);
+        const char *wrong = graph_eval(graph_of(arena, softmax_graph), &c.size, c.in, 3, c.wanted);
+        CU_ASSERT_PTR_NULL(wrong);
+        int64_t at = 0;
+        for (int64_t bg = 0; bg < c.size.batch * c.size.kv_heads; bg++)
+            for (int64_t m = 0; m < c.size.members; m++)
+                for (int64_t i = 0; i < c.size.n_q; i++)
+                    for (int e = 0; e < 5; e++) near(c.wanted[at++], plain_softmax(&c, bg, m, i, e));
+        wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+        CU_ASSERT_PTR_NULL(wrong);
+        if (wrong) printf("%s\n", wrong);
+        for (int64_t k = 0; k < c.elements; k++) near(c.out[k], c.wanted[k]);
+        arena_free(arena);
+    }
+}
+
+/* ---- what the loops' interpreter finds ---- */
+
+static void tiling_bugs_are_found(void)
+{
+    struct arena *arena = arena_new();
+    struct case_of_softmax c = softmax_case(arena, (struct problem_size){1, 1, 2, 20, 30});
+    const char *wrong = loops_eval(loops_of(arena, BEFORE_KEYS FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+    says(wrong, "'dot [e i] over j sum %acc = %v * %s factor %old' at i = 0, e = 0: %acc is read where nothing has written it");
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS MASK SCORES WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+    says(wrong, "%s is read where nothing has written it");
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS "  if lt(lo(i), 16) {\n"
+                                                                                      "  map [e i] { set %out = %acc } }\n}\n}}}\n"),
+                       &c.size, c.in, 3, c.out);
+    says(wrong, "element 80 of the output %out was never written");
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES "  map [j i] { set %s = %qt[j, i] }\n" WEIGHTS AFTER_KEYS), &c.size, c.in, 3, c.out);
+    says(wrong, "subscript 1 runs along 'j', which is not as long as 'd'");
+    wrong = loops_eval(
+        loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES "  map [j i] { set %s = 1.0 } map [i] { set %old = %s[hi(j), i] }\n" WEIGHTS AFTER_KEYS), &c.size,
+        c.in, 3, c.out);
+    says(wrong, "at i = 0: %s is indexed outside its extents");
+    wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR "  for j from 0 to add(size(j), 1) step 12 {\n" SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in, 3,
+                       c.out);
+    says(wrong, "a for over 'j' has the range 24 to 31 of 30 elements");
+    arena_free(arena);
+}
+
+/* What a tile held for the range before is gone when the range moves, and nothing passes into a parallel body. */
+static void tiles_forget(void)
+{
+    const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q input f32 [i]\narray out output f32 [i]\n";
+    struct arena *arena = arena_new();
+    double q[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+    struct tensor in = {"q", q};
+    const struct problem_size size = {1, 1, 1, 8, 2};
+    const char *stale = "for i from 0 to size(i) step 4 { if eq(lo(i), 0) { copy [i] %t = %q }\n copy [i] %out = %t }\n";
+    says(loops_eval(loops_of(arena, arena_printf(arena, "%s%s", head, stale)), &size, &in, 1, out),
+         "'copy [i] %out = %t' at i = 4: %t is read where nothing has written it");
+    const char *carried = "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step 4 %s { map [i] { set %%out = %%c } }\n";
+    const char *text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "");
+    CU_ASSERT_PTR_NULL(loops_eval(loops_of(arena, text), &size, &in, 1, out));
+    near(out[7], 3);
+    text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "parallel");
+    says(loops_eval(loops_of(arena, text), &size, &in, 1, out), "%c is read where nothing has written it");
+    arena_free(arena);
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {
+        {"maps compute", maps_compute},
+        {"maps read lazily", maps_read_lazily},
+        {"sums and maxima have regions", sums_and_maxima_have_regions},
+        {"regions shut out infinities", regions_shut_out_infinities},
+        {"contractions agree in every order", contractions_agree_in_every_order},
+        {"subscripts of sums may be any", subscripts_of_sums_may_be_any},
+        {"tiled softmax is the graph", tiled_softmax_is_the_graph},
+        {"tiling bugs are found", tiling_bugs_are_found},
+        {"tiles forget", tiles_forget},
+    };
+    return unit_tests_run("ir evaluation", tests, sizeof tests / sizeof *tests);
+}
