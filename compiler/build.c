@@ -3,6 +3,7 @@
 #include "compiler.h"
 
 #include <math.h>
+#include <string.h>
 
 struct builder {
     const struct spec *spec;
@@ -73,6 +74,28 @@ static const struct expr *head(struct builder *x)
     return add(x, mul(x, index_of(x, x->kv), size_of(x, x->member)), index_of(x, x->member));
 }
 
+/* A parameter or table, once: the value that is there already when a step asks for it again. */
+static int param(struct builder *x, const char *name, int rank, const int *axes)
+{
+    for (int v = 0; v < x->g->values; v++)
+        if (x->g->value[v].op == GRAPH_PARAM && strcmp(x->g->value[v].name, name) == 0) return v;
+    return graph_param(x->g, name, rank, axes);
+}
+
+static int table(struct builder *x, const char *name, int axis, const double *data)
+{
+    size_t bytes = (size_t)x->m->axis[axis].extent * sizeof *data;
+    int same = 1;
+    const char *unique = name;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        if (value->op != GRAPH_TABLE || strncmp(value->name, name, strlen(name)) != 0) continue;
+        if (memcmp(value->data, data, bytes) == 0) return v;
+        unique = arena_printf(x->m->arena, "%s_%d", name, ++same);
+    }
+    return graph_table(x->g, unique, 1, &axis, data);
+}
+
 static void not_yet(struct builder *x, struct position at, const char *what)
 {
     diagnostics_error(x->diagnostics, at, "%s is not compiled yet", what);
@@ -107,8 +130,8 @@ static int layernorm(struct builder *x, const struct prepare *step, int v, const
                            divide(x, real(x, 1), op1(x, EXPR_SQRT, add(x, mul(x, operand(x, 0), share), real(x, step->eps)))));
     const struct expr *e = mul(x, operand(x, 0), operand(x, 1));
     if (!step->affine) return map_over(x, &like, like.rank, 2, (int[]){centred, inverse}, e);
-    int weight = graph_param(x->g, arena_printf(x->m->arena, "%s_norm.weight", side), 1, &x->d);
-    int bias = graph_param(x->g, arena_printf(x->m->arena, "%s_norm.bias", side), 1, &x->d);
+    int weight = param(x, arena_printf(x->m->arena, "%s_norm.weight", side), 1, &x->d);
+    int bias = param(x, arena_printf(x->m->arena, "%s_norm.bias", side), 1, &x->d);
     return map_over(x, &like, like.rank, 4, (int[]){centred, inverse, weight, bias}, add(x, mul(x, e, operand(x, 2)), operand(x, 3)));
 }
 
@@ -130,9 +153,9 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     if (t < 0) t = module_axis(x->m, "t", SIZE_CONSTANT, half);
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
     for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
-    int table = graph_table(x->g, "rope_theta", 1, &t, theta);
+    int angles = table(x, "rope_theta", t, theta);
     const struct expr *angle = mul(x, position, operand(x, 0));
-    struct ref theta_t = graph_ref(x->g, table, NULL);
+    struct ref theta_t = graph_ref(x->g, angles, NULL);
     int cosine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, op1(x, EXPR_COS, angle));
     int sine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, op1(x, EXPR_SIN, angle));
 
@@ -199,7 +222,7 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
         break;
     }
     case BIAS_DENSE: {
-        int bias = graph_param(x->g, "bias", 4, (int[]){x->kv, x->member, x->i, x->j});
+        int bias = param(x, "bias", 4, (int[]){x->kv, x->member, x->i, x->j});
         refs[*count] = graph_ref(x->g, bias, NULL);
         l = add(x, l, operand(x, (*count)++));
         break;
@@ -211,17 +234,17 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
 static const struct expr *polynomial_square(struct builder *x, const struct expr *s, struct ref *refs, int *count)
 {
     const struct similarity *o = &x->spec->similarity;
-    int param = -1;
+    int array = -1;
     if (!o->coefficients) {
         int c = module_axis(x->m, "a", SIZE_CONSTANT, o->degree + 1);
-        param = graph_param(x->g, "coefficients", 1, &c);
+        array = param(x, "coefficients", 1, &c);
     }
     const struct expr *sum = NULL; /* Horner's scheme */
     for (int64_t t = o->degree; t >= 0; t--) {
         const struct expr *a;
         if (o->coefficients) a = real(x, o->coefficients[t]);
         else {
-            refs[*count] = graph_ref(x->g, param, NULL);
+            refs[*count] = graph_ref(x->g, array, NULL);
             refs[*count].sub[0] = integer(x, t);
             a = operand(x, (*count)++);
         }
@@ -248,7 +271,7 @@ static int weights(struct builder *x, int q, int k)
         }
         if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
             int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
-            int w = graph_param(x->g, "compatibility.w", 2, (int[]){x->d, c});
+            int w = param(x, "compatibility.w", 2, (int[]){x->d, c});
             int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left, graph_ref(x->g, w, NULL), NULL);
             left = graph_ref(x->g, turned, NULL);
             right.sub[right.rank - 1] = index_of(x, c);

@@ -1,2 +1,266 @@
+/* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and against the compiled
+   kernel, on random arrays of several awkward sizes. */
 #include "compiler.h"
-int command_check(const struct options *o) { (void)o; return 0; }
+
+#include "../runtime/attnrt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct problem_size sizes[] = {
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},     {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
+    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97},   {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
+};
+enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 16, NUDGES = 4 };
+
+struct sample { /* the arrays of one problem, and what the meaning makes of them */
+    struct tensor tensor[MAX_TENSORS];
+    int64_t count[MAX_TENSORS];
+    int tensors;
+    double *expected, *allowed;
+    int64_t elements, value_dim;
+};
+
+struct checking {
+    const struct options *o;
+    const struct product *p;
+    struct sample *sample;
+    double *out;
+    bool good;
+};
+
+static double uniform(uint64_t *state)
+{
+    *state += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t x = *state;
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return ((double)((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(uniform(state))), angle = 6.283185307179586 * uniform(state);
+    return radius * cos(angle);
+}
+
+static int64_t elements_of(const struct graph *g, const struct value *v, const struct problem_size *size)
+{
+    int64_t n = 1;
+    for (int k = 0; k < v->rank; k++) n *= axis_extent(g->module, v->axes[k], size);
+    return n;
+}
+
+/* Values that a float holds, so that the kernel gets the same ones: weights near 1, biases near 0, matrices that keep the size of a row. */
+static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
+{
+    for (int v = 0; v < g->values && s->tensors < MAX_TENSORS; v++) {
+        const struct value *value = &g->value[v];
+        if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
+        int64_t n = elements_of(g, value, size);
+        double *data = arena_alloc(arena, (size_t)n * sizeof *data);
+        bool matrix = value->op == GRAPH_PARAM && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL, norm = strstr(value->name, "norm.bias") != NULL;
+        for (int64_t k = 0; k < n; k++) {
+            double x = normal(state);
+            if (weight) x = 1 + 0.1 * x;
+            if (norm) x *= 0.1;
+            if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
+            data[k] = (float)x;
+        }
+        s->count[s->tensors] = n;
+        s->tensor[s->tensors++] = (struct tensor){value->name, data};
+    }
+}
+
+static double row_largest(const double *row, int64_t n)
+{
+    double most = 0;
+    for (int64_t k = 0; k < n; k++)
+        if (!(fabs(row[k]) <= most)) most = fabs(row[k]);
+    return most;
+}
+
+/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what moving every input by half
+   an ulp changes; in f64 2^-29 of it. */
+static const char *find_allowed(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
+{
+    int64_t rows = s->elements / s->value_dim;
+    double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved), *change = arena_alloc(arena, (size_t)rows * sizeof *change);
+    for (int try = 0; try <= NUDGES; try++) { /* the first for the scale */
+        struct tensor in[MAX_TENSORS];
+        for (int t = 0; t < s->tensors; t++) {
+            in[t] = s->tensor[t];
+            bool values = strcmp(in[t].name, "v") == 0;
+            if (values != (try == 0)) continue;
+            in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
+            for (int64_t k = 0; k < s->count[t]; k++) {
+                double x = s->tensor[t].data[k];
+                in[t].data[k] = values ? fabs(x) : x * (1 + (uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);
+            }
+        }
+        const char *wrong = graph_eval(g, size, in, s->tensors, moved);
+        if (wrong) return wrong;
+        for (int64_t r = 0; r < rows; r++) {
+            double *row = moved + r * s->value_dim;
+            for (int64_t k = 0; k < s->value_dim && try > 0; k++) row[k] -= s->expected[r * s->value_dim + k];
+            double most = row_largest(row, s->value_dim);
+            if (try == 0) s->allowed[r] = 2e-6 * most;
+            else if (4 * most > change[r]) change[r] = 4 * most;
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+    return NULL;
+}
+
+/* The largest difference, as a share of what each row may be off by (`allowed`), or of its own size. */
+static double difference(const struct sample *s, const double *out, bool as_allowed)
+{
+    double worst = 0;
+    for (int64_t r = 0; r < s->elements / s->value_dim; r++) {
+        const double *expected = s->expected + r * s->value_dim, *got = out + r * s->value_dim;
+        double scale = as_allowed ? s->allowed[r] : row_largest(expected, s->value_dim);
+        for (int64_t k = 0; k < s->value_dim; k++) {
+            double d = fabs(got[k] - expected[k]);
+            if (d == 0) continue;
+            d = scale > 0 ? d / scale : INFINITY;
+            if (!(d <= worst)) worst = d;
+        }
+    }
+    return worst;
+}
+
+static void report(struct checking *c, const char *what, double worst, bool good, const char *unit)
+{
+    c->good &= good;
+    printf("  %-22s %10.2e %s%s\n", what, worst, unit, good ? "" : "   WRONG");
+    fflush(stdout);
+}
+
+static bool check_pass(const struct compilation *k, const struct pass *pass, void *user)
+{
+    struct checking *c = user;
+    double worst = 0;
+    for (int n = 0; n < SIZES; n++) {
+        const struct sample *s = &c->sample[n];
+        const char *wrong = pass->level == PASS_GRAPH ? graph_eval(k->graph, &sizes[n], s->tensor, s->tensors, c->out)
+                                                      : loops_eval(k->loops, &sizes[n], s->tensor, s->tensors, c->out);
+        if (wrong) {
+            complain(c->o, "after pass '%s': %s", pass->name, wrong);
+            return c->good = false;
+        }
+        double d = difference(s, c->out, false);
+        if (!(d <= worst)) worst = d;
+    }
+    report(c, pass->name, worst, worst <= 1e-9, "of the row");
+    return true;
+}
+
+/* ---- the compiled kernel ---- */
+
+static void *converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
+{
+    char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
+    for (int64_t k = 0; data && k < n; k++) {
+        if (dtype == ATTN_F64) ((double *)(void *)data)[k] = t->data[k];
+        else ((float *)(void *)data)[k] = (float)t->data[k];
+    }
+    return data;
+}
+
+static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size, int threads, double *out)
+{
+    struct attn_problem problem = {.batch = size->batch, .heads = size->kv_heads * size->members, .kv_heads = size->kv_heads, .n_q = size->n_q, .n_k = size->n_k, .threads = threads};
+    void *array[MAX_TENSORS] = {NULL}, *result = attn_alloc((size_t)s->elements * 8 + 64), *workspace = attn_alloc(kernel->workspace(&problem) + 64);
+    char *params = attn_alloc(kernel->params_bytes + 64);
+    const void *input[3] = {NULL, NULL, NULL};
+    int error = result && workspace && params ? 0 : ATTN_EMEMORY;
+    for (int t = 0; t < s->tensors && !error; t++) {
+        array[t] = converted(&s->tensor[t], s->count[t], kernel->dtype);
+        if (!array[t]) error = ATTN_EMEMORY;
+        for (int k = 0; k < 3; k++)
+            if (strcmp(s->tensor[t].name, (const char *const[]){"q", "k", "v"}[k]) == 0) input[k] = array[t];
+        for (int k = 0; k < kernel->params && !error; k++)
+            if (strcmp(kernel->param[k].name, s->tensor[t].name) == 0) memcpy(params + kernel->param[k].offset, &array[t], sizeof array[t]);
+    }
+    if (!error) error = kernel->forward(&problem, params, input[0], input[1], input[2], result, workspace);
+    for (int64_t k = 0; k < s->elements && !error; k++) out[k] = kernel->dtype == ATTN_F64 ? ((double *)result)[k] : (double)((float *)result)[k];
+    for (int t = 0; t < s->tensors; t++) attn_free(array[t]);
+    attn_free(result);
+    attn_free(workspace);
+    attn_free(params);
+    return error;
+}
+
+static enum status check_kernel(struct checking *c)
+{
+    struct loaded_kernel loaded;
+    enum status status = kernel_load(c->p->spec->name, c->p->source.data, c->p->header.data, c->o->quiet, &loaded);
+    if (status != STATUS_DONE) return status;
+    double worst = 0;
+    for (int n = 0; n < SIZES && status == STATUS_DONE; n++) {
+        int error = run_kernel(loaded.kernel, &c->sample[n], &sizes[n], c->o->threads, c->out);
+        if (error) {
+            complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
+            status = STATUS_MACHINE;
+        }
+        double d = difference(&c->sample[n], c->out, true);
+        if (!(d <= worst)) worst = d;
+    }
+    kernel_unload(&loaded);
+    if (status == STATUS_DONE) report(c, "the compiled kernel", worst, worst <= 1, "of what it may be off by");
+    return status;
+}
+
+static enum status check_product(const struct options *o, const struct product *p)
+{
+    struct checking c = {.o = o, .p = p, .good = true};
+    struct arena *arena = p->arena;
+    uint64_t state = o->has_seed ? o->seed : 1;
+    int64_t most = 0;
+    c.sample = arena_alloc(arena, SIZES * sizeof *c.sample);
+    printf("%s: %d sizes, n from 1 to 290, against the float64 interpreter\n", p->spec->name, SIZES);
+    for (int n = 0; n < SIZES; n++) {
+        struct sample *s = &c.sample[n];
+        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output], &sizes[n]);
+        s->value_dim = p->spec->value_dim;
+        s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
+        s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
+        if (s->elements > most) most = s->elements;
+        fill(s, p->graph, &sizes[n], &state, arena);
+        const char *wrong = graph_eval(p->graph, &sizes[n], s->tensor, s->tensors, s->expected);
+        if (!wrong) wrong = find_allowed(s, p->graph, &sizes[n], &state, arena);
+        if (wrong) {
+            complain(o, "%s: %s", p->spec->name, wrong);
+            return STATUS_MACHINE;
+        }
+    }
+    c.out = arena_alloc(arena, (size_t)most * sizeof(double));
+    for (int t = 0; t < o->targets && c.good; t++) {
+        struct compilation again = *p->compilation[t];
+        printf(" %s\n", again.target->name);
+        again.graph = graph_copy(p->graph);
+        again.loops = NULL;
+        passes_run(&again, check_pass, &c);
+    }
+    enum status status = c.good ? check_kernel(&c) : STATUS_INPUT;
+    return status == STATUS_DONE && !c.good ? STATUS_INPUT : status;
+}
+
+int command_check(const struct options *o)
+{
+    if (o->files == 0) {
+        complain(o, "check takes a spec: attnc check SPEC.yaml");
+        return STATUS_USAGE;
+    }
+    enum status worst = STATUS_DONE;
+    for (int k = 0; k < o->files; k++) {
+        enum status status;
+        struct product *p = product_make(o->file[k], o, &status);
+        if (p) status = check_product(o, p);
+        product_free(p);
+        if (status > worst) worst = status;
+    }
+    return worst;
+}

@@ -154,7 +154,7 @@ struct target {
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
 const char *const *target_names(void);              /* NULL-ended */
-enum { MAX_TARGETS = 6 };
+enum { MAX_TARGETS = 8 };
 
 /* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
 struct compilation {

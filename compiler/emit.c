@@ -86,7 +86,7 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 {
     const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = upper(c->graph->module->arena, name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, command);
-    if (c->spec->description) {
+    if (*c->spec->description) {
         text_add(out, "   ");
         comment_text(out, c->spec->description, "   ");
         text_add(out, "\n");
@@ -113,7 +113,7 @@ static void preamble(const struct compilation *const *c, int targets, const char
 {
     const struct spec *spec = c[0]->spec;
     text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, command);
-    if (spec->description) {
+    if (*spec->description) {
         text_add(out, "   ");
         comment_text(out, spec->description, "   ");
         text_add(out, "\n");

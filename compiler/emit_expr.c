@@ -326,13 +326,30 @@ static struct term load(struct nest *n, int operand)
     return (struct term){format(n, "*(%s)", address), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
+static bool has_real(const struct expr *e)
+{
+    if (e->type == TYPE_REAL) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (has_real(e->arg[k])) return true;
+    return false;
+}
+
 static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     bool vector = n->lane >= 0 && depends(n, e, n->lane);
-    if (!vector) {
-        if (e->type == TYPE_BOOL) return (struct term){integer_text(x, e, false), KIND_BOOL, false, false};
-        return (struct term){integer_text(x, e, false), KIND_INT, false, false};
+    enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
+    if (!vector && !has_real(e)) return (struct term){integer_text(x, e, false), kind, false, false};
+    if (!vector) { /* comparisons of reals, and what is made of them */
+        const char *part[3] = {"", "", ""};
+        bool exact = !expr_has(e, EXPR_OPERAND);
+        for (int k = 0; k < expr_arity(e->op); k++) {
+            struct term t = term_of(n, e->arg[k], level);
+            part[k] = wrapped(n, t.kind == KIND_REAL && exact ? as_double(n, t).c : t.kind == KIND_DOUBLE && !exact ? as_real(n, t).c : t.c);
+        }
+        if (e->op == EXPR_NOT) return (struct term){format(n, "!%s", part[0]), kind, false, false};
+        if (e->op == EXPR_SELECT) return (struct term){format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};
+        return (struct term){format(n, "%s %s %s", part[0], infix(e->op), part[1]), kind, false, false};
     }
     if (e->op == EXPR_INDEX) {
         x->uses[EXPR_INDEX] = true;
@@ -522,10 +539,10 @@ void emit_map(struct emitter *x, const struct stmt *s)
     n->term = arena_alloc(arena, exprs * sizeof *n->term);
     n->count = arena_alloc(arena, exprs * sizeof *n->count);
     bool rows = s->rank > 1;
+    enum level innermost = rows ? LEVEL_ROW : LEVEL_LANE;
     n->depth[LEVEL_UNIFORM] = x->indent + 4;
     n->depth[LEVEL_LANE] = x->indent + 4;
     n->depth[LEVEL_ROW] = x->indent + 4 + 4 * (s->rank - 1);
-    if (!rows) n->depth[LEVEL_ROW] = n->depth[LEVEL_LANE];
     struct text before = {0}, after = {0};
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
@@ -533,15 +550,15 @@ void emit_map(struct emitter *x, const struct stmt *s)
         memset(n->count, 0, exprs * sizeof *n->count);
         memset(n->seen, 0, exprs * sizeof *n->seen);
         count_parents(n, a->expr);
-        struct term t = as_real(n, term_of(n, a->expr, LEVEL_ROW));
+        struct term t = as_real(n, term_of(n, a->expr, innermost));
         const char *value = as_vector(n, t);
         if (a->to.rank < s->rank && a->fold != FOLD_SET) { /* over the inner axes: a sum in a register */
             const char *sum = format(n, "%s_in", name);
             text_add(&before, "%*svec_%s %s = load_%s(%s);\n", n->depth[LEVEL_LANE], "", x->suffix, sum, x->suffix, address);
-            if (a->fold == FOLD_SUM) line(n, LEVEL_ROW, format(n, "%s += %s;", sum, value));
+            if (a->fold == FOLD_SUM) line(n, innermost, format(n, "%s += %s;", sum, value));
             else {
                 x->uses[EXPR_MAX] = true;
-                line(n, LEVEL_ROW, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
+                line(n, innermost, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
             }
             text_add(&after, "%*sstore_%s(%s, %s);\n", n->depth[LEVEL_LANE], "", x->suffix, address, sum);
             continue;
@@ -557,12 +574,12 @@ void emit_map(struct emitter *x, const struct stmt *s)
                 used_later |= ref_equal(&s->operand[o], &a->to) && expr_uses(s->assign[later].expr, expr_leaf(x->m, EXPR_OPERAND, o));
         if (used_later) {
             const char *made = format(n, "%s_new%d", name, n->temporaries++);
-            line(n, LEVEL_ROW, format(n, "const vec_%s %s = %s;", x->suffix, made, value));
+            line(n, innermost, format(n, "const vec_%s %s = %s;", x->suffix, made, value));
             for (int o = 0; o < s->operands; o++)
                 if (ref_equal(&s->operand[o], &a->to)) n->fresh[o] = made;
             value = made;
         }
-        line(n, LEVEL_ROW, format(n, "store_%s(%s, %s);", x->suffix, address, value));
+        line(n, innermost, format(n, "store_%s(%s, %s);", x->suffix, address, value));
     }
     /* put the levels together */
     describe(n);

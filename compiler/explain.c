@@ -1,2 +1,142 @@
+/* attnc explain: what the compiler understood and chose, and what it costs. */
 #include "compiler.h"
-int command_explain(const struct options *o) { (void)o; return 0; }
+
+#include <stdlib.h>
+#include <string.h>
+
+static void section(const char *title)
+{
+    printf("\n%s\n", title);
+}
+
+static bool has(const struct value *v, const struct module *m, enum size_source source)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (m->axis[v->axes[k]].source == source) return true;
+    return false;
+}
+
+static int operations(const struct expr *e)
+{
+    int count = expr_arity(e->op) > 0;
+    for (int k = 0; k < expr_arity(e->op); k++) count += operations(e->arg[k]);
+    return count;
+}
+
+/* Multiplications and additions of products, and scalar operations, for one pair of query and key. */
+static void count_pair(const struct graph *g, long long *products, long long *scalars)
+{
+    const struct module *m = g->module;
+    *products = *scalars = 0;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        bool pair = has(value, m, SIZE_N_Q) && has(value, m, SIZE_N_K);
+        if (value->op == GRAPH_MAP && pair) *scalars += operations(value->expr);
+        if (value->op == GRAPH_REDUCE && !pair && has(&g->value[value->operand[0].of], m, SIZE_N_K) && has(value, m, SIZE_N_Q)) *scalars += 1;
+        if (value->op != GRAPH_CONTRACT) continue;
+        long long constants = 2; /* a multiplication and an addition for every constant axis around */
+        bool over_keys = false;
+        uint32_t axes = 0;
+        for (int k = 0; k < value->operands; k++) axes |= ref_axes(&value->operand[k]);
+        for (int a = 0; a < m->axes; a++) {
+            if (!(axes & (UINT32_C(1) << a))) continue;
+            if (m->axis[a].source == SIZE_CONSTANT) constants *= m->axis[a].extent;
+            over_keys |= m->axis[a].source == SIZE_N_K;
+        }
+        if (over_keys && has(value, m, SIZE_N_Q)) *products += constants;
+    }
+}
+
+
+static void print_loops(const struct compilation *c, const struct stmt *s)
+{
+    struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_FOR && !s->parallel) {
+            const char *axis = c->loops->module->axis[s->axis].name;
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
+            printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
+        }
+        if (s->op == LOOPS_IF) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
+        print_loops(c, s->body);
+    }
+}
+
+static void explain(const struct product *p)
+{
+    const struct spec *spec = p->spec;
+    const struct compilation *c = p->compilation[0];
+    const struct module *m = p->graph->module;
+    long long products, scalars;
+    count_pair(p->graph, &products, &scalars);
+
+    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
+    if (*spec->description) printf("%s\n", spec->description);
+
+    section("What it computes");
+    struct text graph = {0};
+    graph_print(p->graph, &graph);
+    for (char *line = strtok(graph.data, "\n"); line; line = strtok(NULL, "\n"))
+        if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
+    text_free(&graph);
+
+    section("Algorithm: quadratic");
+    printf("  every query meets every key that its mask lets it see; this version of attnc has no linear form of a weight\n");
+    print_loops(c, c->loops->body);
+
+    section("Cost");
+    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
+    long long element = spec->dtype == DTYPE_F64 ? 8 : 4, keys = element * (long long)(spec->head_dim + spec->value_dim);
+    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
+           (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+    printf("  state between chunks: none; crossover with a linear form: none\n");
+
+    section("Targets");
+    for (int t = 0; p->compilation[t]; t++)
+        printf("  %-10s %2d-byte vectors, %2d registers: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n", p->compilation[t]->target->name,
+               p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers, (long long)p->compilation[t]->tile_q,
+               (long long)p->compilation[t]->tile_k, (long long)p->compilation[t]->loops->workspace);
+
+    section("Knobs of schedule:");
+    printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);
+    printf("  tile_k: %-5lld keys of a tile, 1 to 4096\n", (long long)c->tile_k);
+
+    bool any = false;
+    for (int v = 0; v < p->graph->values; v++) {
+        const struct value *value = &p->graph->value[v];
+        if (value->op != GRAPH_PARAM) continue;
+        if (!any) section("Parameters");
+        any = true;
+        printf("  %s [", value->name);
+        for (int k = 0; k < value->rank; k++) {
+            const struct axis *a = &m->axis[value->axes[k]];
+            bool heads = a->source == SIZE_KV_HEADS && k + 1 < value->rank && m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
+            printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
+            k += heads;
+        }
+        printf("]\n");
+    }
+}
+
+int command_explain(const struct options *o)
+{
+    if (o->files == 0) {
+        complain(o, "explain takes a spec: attnc explain SPEC.yaml");
+        return STATUS_USAGE;
+    }
+    enum status worst = STATUS_DONE;
+    for (int k = 0; k < o->files; k++) {
+        enum status status;
+        struct product *p = product_make(o->file[k], o, &status);
+        if (p && k) printf("\n");
+        if (p) explain(p);
+        product_free(p);
+        if (status > worst) worst = status;
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain(o, "cannot write to standard output");
+        worst = STATUS_MACHINE;
+    }
+    return worst;
+}

@@ -8,9 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The yaml reader refuses what is longer than a sensible spec; this only keeps a huge file from being read whole. */
-enum { MOST_BYTES = 4 << 20 };
-
 static enum status read_file(const char *path, const struct options *o, struct text *out)
 {
     FILE *f = fopen(path, "rb");
@@ -19,7 +16,7 @@ static enum status read_file(const char *path, const struct options *o, struct t
     else if (f) {
         char buffer[65536];
         size_t n;
-        while (out->length <= MOST_BYTES && (n = fread(buffer, 1, sizeof buffer, f)) > 0) text_append(out, buffer, n);
+        while (out->length <= YAML_MOST_BYTES && (n = fread(buffer, 1, sizeof buffer, f)) > 0) text_append(out, buffer, n);
         if (!ferror(f)) {
             fclose(f);
             if (!out->data) text_append(out, "", 0);

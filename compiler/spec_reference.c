@@ -26,24 +26,26 @@ static const char intro[] =
     "A choice is a word (`causal`), or, with options, a map of one key (`{window: {left: 4}}`). `--set`\n"
     "names a key by its path: `--set mask.window.left=8`, `--set similarity.polynomial.degree=2`, `--set mask=causal`, `--set prepare.0.rope.base=500000`.\n";
 
-static const char
-    outro[] = "\n"
-              "## Expressions\n"
-              "\n"
-              "A C expression over `s`, `i`, `j`, `h` (the query head), numbers, `+ - * / % < <= > >= == != && || ! ?:`\n"
-              "and `exp log tanh sqrt fabs fmin fmax floor pow`.\n"
-              "i, j, h are 64-bit integers with C's division; s is a double; a comparison is 0 or 1.\n"
-              "\n"
-              "## YAML\n"
-              "\n"
-              "One document in UTF-8 with the core scalars of YAML 1.2: `1e-3` is a number, `on` and `no` are words. Anchors and aliases are allowed;\n"
-              "merge keys (`<<`), custom tags, keys that are there twice, NaN and integers with a leading zero are errors,\n"
-              "and so are files over 1 MiB and nesting more than 100 deep.\n"
-              "\n"
-              "## Errors\n"
-              "\n"
-              "`file:line:column: error: message`, the line, a caret, and notes: what was probably meant, or the other place of a conflict.\n"
-              "All errors of a file are reported in one run (the first hundred are shown); nothing is written and the exit status is 1.\n";
+/* clang-format off */
+static const char outro[] =
+    "\n"
+    "## Expressions\n"
+    "\n"
+    "A C expression over `s`, `i`, `j`, `h` (the query head), numbers, `+ - * / % < <= > >= == != && || ! ?:`\n"
+    "and `exp log tanh sqrt fabs fmin fmax floor pow`.\n"
+    "i, j, h are 64-bit integers with C's division; s is a double; a comparison is 0 or 1.\n"
+    "\n"
+    "## YAML\n"
+    "\n"
+    "One document in UTF-8 with the core scalars of YAML 1.2: `1e-3` is a number, `on` and `no` are words. Anchors and aliases are allowed; merge keys\n"
+    "(`<<`), custom tags, keys that are there twice, NaN and integers with a leading zero are errors,\n"
+    "and so are files over 1 MiB and nesting more than 100 deep.\n"
+    "\n"
+    "## Errors\n"
+    "\n"
+    "`file:line:column: error: message`, the line, a caret, and notes: what was probably meant, or the other place of a conflict.\n"
+    "All errors of a file are reported in one run (the first hundred are shown); nothing is written and the exit status is 1.\n";
+/* clang-format on */
 
 /* Writes text as part of a table: a bar would end its column, an angle bracket begin a tag. */
 static void add_cell(struct text *out, const char *s)

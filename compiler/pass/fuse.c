@@ -128,14 +128,42 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-static void walk(struct loops *l, struct stmt *body)
+/* Whether two statements may change places: neither writes what the other touches. */
+static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
-    for (struct stmt *s = body; s; s = s->next) {
-        lend(l, body, s);
-        walk(l, s->body);
+    if (a->body || b->body) return false;
+    for (int k = 0; k < a->assigns; k++)
+        if (touches(b, a->assign[k].to.of)) return false;
+    for (int k = 0; k < b->assigns; k++)
+        if (touches(a, b->assign[k].to.of)) return false;
+    return true;
+}
+
+/* Moves *at down to just in front of the next statement over its nest, when nothing between minds; false when it stays. */
+static bool move_down(struct stmt **at)
+{
+    struct stmt *s = *at, *last = NULL;
+    for (struct stmt *t = s->next; t && !same_nest(s, t); t = t->next) {
+        if (!exchangeable(s, t)) return false;
+        last = t;
     }
-    for (struct stmt *s = body; s; s = s->next)
-        while (s->next && merge(l, s, s->next)) {}
+    if (!last || !last->next) return false;
+    struct stmt *merged = last->next;
+    if (!independent(s, merged)) return false;
+    *at = s->next;
+    s->next = last->next;
+    last->next = s;
+    return true;
+}
+
+static void walk(struct loops *l, struct stmt **body)
+{
+    for (struct stmt *s = *body; s; s = s->next) {
+        lend(l, *body, s);
+        walk(l, &s->body);
+    }
+    for (struct stmt **at = body; *at;)
+        if (!((*at)->next && merge(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
 }
 
 /* Arrays that nothing touches any more go; the others keep their order. */
@@ -152,6 +180,6 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    walk(c->loops, c->loops->body);
+    walk(c->loops, &c->loops->body);
     drop_unused(c->loops);
 }

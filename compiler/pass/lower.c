@@ -18,6 +18,7 @@ struct lowering {
     int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
     bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
     bool *minus_infinity;    /* tiles whose elements outside the region are -inf by now */
+    bool *zero;              /* or 0 */
     enum stage *stage;
     struct stmt **end, **before, **inside; /* where the next statement goes */
 };
@@ -132,7 +133,7 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
 {
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
-    if (!sum->where || x->minus_infinity[v] || !has_axis(value, x->lane) || !has_axis(value, x->stream)) return;
+    if (!sum->where || x->minus_infinity[v] || x->zero[v] || !has_axis(value, x->lane) || !has_axis(value, x->stream)) return;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
@@ -144,7 +145,7 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
     struct stmt *s = assign(x, &x->inside, rank, axes, x->array[v], FOLD_SET, kept);
     s->operands = 1;
     s->operand[0] = loops_ref(x->l, x->array[v]);
-    x->minus_infinity[v] = neutral != 0;
+    *(neutral == 0 ? &x->zero[v] : &x->minus_infinity[v]) = true;
 }
 
 static void lower_sum(struct lowering *x, int number)
@@ -280,6 +281,7 @@ void pass_lower(struct compilation *c)
     x->running = arena_alloc(arena, n * sizeof *x->running);
     x->unbuilt = arena_alloc(arena, n * sizeof *x->unbuilt);
     x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
+    x->zero = arena_alloc(arena, n * sizeof *x->zero);
     x->stage = arena_alloc(arena, n * sizeof *x->stage);
     c->loops = x->l;
     if (!classify(x)) return;
