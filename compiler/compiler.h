@@ -204,7 +204,7 @@ struct emitter {
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
     bool uses_dot;
     struct text *out;
-    int indent;
+    int indent, temporaries;
 };
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Vector types and the functions that x->uses asks for. */
@@ -217,6 +217,8 @@ void emit_map(struct emitter *x, const struct stmt *s);
 const char *emit_integer(struct emitter *x, const struct expr *e);
 /* The address of element `r`, as C: "q + (i0 + i) * q_row + d". */
 const char *emit_address(struct emitter *x, const struct ref *r);
+/* The element itself: "q[(i0 + i) * q_row + d]". */
+const char *emit_element(struct emitter *x, const struct ref *r);
 /* Elements between neighbours along an axis of a reference, as C; "0" when it does not run along it. */
 const char *emit_stride(struct emitter *x, const struct ref *r, int axis);
 

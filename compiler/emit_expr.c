@@ -23,7 +23,7 @@ struct nest {
     int lane;                /* axis, or -1 */
     struct text level[3];    /* code at each level so far */
     int depth[3];            /* its indentation */
-    int temporaries;
+    int exprs;
     const struct expr **seen; /* what has a term already, and at which level */
     struct term *term;
     int *count;               /* parents of each expression in the statement */
@@ -119,7 +119,13 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     }
     const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "", *c = e->arg[2] ? integer_text(x, e->arg[2], true) : "";
     const char *made;
-    if (infix(e->op)) made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
+    bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
+    if (sum && (e->arg[0]->op == EXPR_ADD || e->arg[0]->op == EXPR_SUB)) a = integer_text(x, e->arg[0], false);
+    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_ADD) b = integer_text(x, e->arg[1], false);
+    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_SUB) b = integer_text(x, e->arg[1], false);
+    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
+        made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
+    else if (infix(e->op)) made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
     else switch ((int)e->op) {
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
@@ -163,6 +169,16 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
     }
     return "0";
+}
+
+/* "array + offset" as an element of the array. */
+const char *emit_element(struct emitter *x, const struct ref *r)
+{
+    char *made = arena_copy(x->m->arena, emit_address(x, r));
+    char *plus = strstr(made, " + ");
+    if (!plus) return arena_printf(x->m->arena, "%s[0]", made);
+    *plus = 0;
+    return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
 /* Pointers to INPUT, PARAM and OUTPUT arrays already stand at the element of the axes with one variable (b, g, m). */
@@ -323,7 +339,7 @@ static struct term load(struct nest *n, int operand)
     if (n->fresh[operand]) return (struct term){n->fresh[operand], KIND_REAL, vector, false};
     const char *address = emit_address(x, r);
     if (vector) return (struct term){format(n, "load_%s(%s)", x->suffix, address), KIND_REAL, true, false};
-    return (struct term){format(n, "*(%s)", address), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
+    return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
 static bool has_real(const struct expr *e)
@@ -403,7 +419,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     q = wrapped(n, b.c);
     if (infix(e->op)) return (struct term){format(n, "%s %s %s", p, infix(e->op), q), KIND_INT, true, false};
     if (e->op == EXPR_FLOORMOD) {
-        struct term r = name_term(n, (struct term){format(n, "%s %% %s", p, q), KIND_INT, true, false}, level, format(n, "r%d", n->temporaries++));
+        struct term r = name_term(n, (struct term){format(n, "%s %% %s", p, q), KIND_INT, true, false}, level, format(n, "r%d", n->x->temporaries++));
         return (struct term){format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r.c, r.c, r.c, q, q), KIND_INT, true, false};
     }
     const char *less = format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
@@ -435,7 +451,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         struct term a = double_term(n, e->arg[0], level);
         if (!a.vector) return as_real(n, (struct term){format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
         x->uses[e->op] = true;
-        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "angle%d", n->temporaries++));
+        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "angle%d", n->x->temporaries++));
         return (struct term){format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
     }
     /* scalars over indices alone stay doubles */
@@ -480,7 +496,7 @@ static struct term term_of(struct nest *n, const struct expr *e, enum level user
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;
     if (!leaf && !fresh && !scalar_index && (n->count[e->id] > 1 || level != user)) {
         const char *name = e->op == EXPR_OPERAND ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name) : "t";
-        t = name_term(n, t, level, format(n, "%s_%d", name, n->temporaries++));
+        t = name_term(n, t, level, format(n, "%s_%d", name, n->x->temporaries++));
         n->seen[e->id] = e;
         n->term[e->id] = t;
     }
@@ -501,7 +517,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     const struct module *m = n->x->m;
     switch ((int)e->op) {
     case EXPR_OPERAND: text_add(out, "%s", n->x->l->array[n->s->operand[e->integer].of].name); return;
-    case EXPR_REAL: text_add(out, "%s", number(n->x, e->real, false)); return;
+    case EXPR_REAL: text_add(out, "%s", number(n->x, e->real, m->dtype != DTYPE_F64)); return;
     case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
     case EXPR_INDEX: text_add(out, "%s", m->axis[e->integer].name); return;
     case EXPR_SIZE: text_add(out, "%s", emit_size(m, (int)e->integer)); return;
@@ -530,26 +546,34 @@ static void describe(const struct nest *n)
     text_free(&comment);
 }
 
+/* Operand o has just been given the value `made`: what was computed from its old value is forgotten. */
+static void renew(struct nest *n, int o, const char *made)
+{
+    const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
+    n->fresh[o] = made;
+    for (int id = 0; id < n->exprs; id++)
+        if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
+}
+
 void emit_map(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
     struct nest nest = {.x = x, .s = s, .lane = s->rank ? s->axes[s->rank - 1] : -1}, *n = &nest;
     size_t exprs = (size_t)x->m->exprs;
+    n->exprs = x->m->exprs;
     n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
     n->term = arena_alloc(arena, exprs * sizeof *n->term);
     n->count = arena_alloc(arena, exprs * sizeof *n->count);
     bool rows = s->rank > 1;
     enum level innermost = rows ? LEVEL_ROW : LEVEL_LANE;
-    n->depth[LEVEL_UNIFORM] = x->indent + 4;
+    n->depth[LEVEL_UNIFORM] = x->indent;
     n->depth[LEVEL_LANE] = x->indent + 4;
     n->depth[LEVEL_ROW] = x->indent + 4 + 4 * (s->rank - 1);
     struct text before = {0}, after = {0};
+    for (int k = 0; k < s->assigns; k++) count_parents(n, s->assign[k].expr);
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         const char *name = emit_name(arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
-        memset(n->count, 0, exprs * sizeof *n->count);
-        memset(n->seen, 0, exprs * sizeof *n->seen);
-        count_parents(n, a->expr);
         struct term t = as_real(n, term_of(n, a->expr, innermost));
         const char *value = as_vector(n, t);
         if (a->to.rank < s->rank && a->fold != FOLD_SET) { /* over the inner axes: a sum in a register */
@@ -573,10 +597,10 @@ void emit_map(struct emitter *x, const struct stmt *s)
             for (int o = 0; o < s->operands; o++)
                 used_later |= ref_equal(&s->operand[o], &a->to) && expr_uses(s->assign[later].expr, expr_leaf(x->m, EXPR_OPERAND, o));
         if (used_later) {
-            const char *made = format(n, "%s_new%d", name, n->temporaries++);
+            const char *made = format(n, "%s_new%d", name, n->x->temporaries++);
             line(n, innermost, format(n, "const vec_%s %s = %s;", x->suffix, made, value));
             for (int o = 0; o < s->operands; o++)
-                if (ref_equal(&s->operand[o], &a->to)) n->fresh[o] = made;
+                if (ref_equal(&s->operand[o], &a->to)) renew(n, o, made);
             value = made;
         }
         line(n, innermost, format(n, "store_%s(%s, %s);", x->suffix, address, value));
@@ -585,8 +609,6 @@ void emit_map(struct emitter *x, const struct stmt *s)
     describe(n);
     const char *lane = x->m->axis[n->lane].name;
     const char *lanes = tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
-    bool scope = n->level[LEVEL_UNIFORM].length > 0;
-    if (scope) emit_line(x, "{");
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
@@ -602,7 +624,6 @@ void emit_map(struct emitter *x, const struct stmt *s)
     x->indent -= 4 * (s->rank - 1);
     text_append(x->out, after.data ? after.data : "", after.length);
     emit_line(x, "}");
-    if (scope) emit_line(x, "}");
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
     text_free(&before);
     text_free(&after);

@@ -101,9 +101,9 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
         const char *axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, range(x, s->axes[k]), axis);
     }
-    const char *value = arena_printf(x->m->arena, "*(%s)", emit_address(x, from));
+    const char *value = emit_element(x, from);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
-    emit_line(x, "%*s*(%s) = %s;", 4 * s->rank, "", emit_address(x, to), value);
+    emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
 }
 
 void emit_statements(struct emitter *x, const struct stmt *s)

@@ -128,6 +128,12 @@ static bool infinite(const struct expr *e)
     return e->op == EXPR_REAL && isinf(e->real);
 }
 
+/* x + constant, of integers */
+static bool offset(const struct expr *e)
+{
+    return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
+}
+
 /* The simpler expression that op(a, b, c) is, or NULL. A variable real is taken to be finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c)
 {
@@ -138,9 +144,11 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (infinite(a)) return a;
         if (infinite(b)) return b;
-        /* (x + constant) + constant, so that offsets gather */
-        if (integers && b->op == EXPR_INT && a->op == EXPR_ADD && a->arg[1]->op == EXPR_INT)
-            return expr_make(m, EXPR_ADD, a->arg[0], expr_make(m, EXPR_ADD, a->arg[1], b, NULL), NULL);
+        /* constants gather at the end of a sum of integers */
+        if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
+        if (integers && offset(a)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
+                                                    b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
+        if (integers && offset(b)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
         return NULL;
     case EXPR_SUB:
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;

@@ -76,6 +76,8 @@ static int new_tile(struct lowering *x, const char *name, int rank, const int *a
 static const char *tile_name(const struct lowering *x, const struct value *v)
 {
     bool lane = has_axis(v, x->lane), stream = has_axis(v, x->stream);
+    if (v->op == GRAPH_MAP && v->expr->op == EXPR_COS) return stream ? "key_cos" : "query_cos";
+    if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
     if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
     if (stream) return "key";
     if (v == &x->g->value[x->g->output]) return "result";

@@ -43,6 +43,9 @@ static bool prepares_keys(const struct graph *g)
 void pass_tile(struct compilation *c)
 {
     check_knobs(c);
-    c->tile_q = schedule_knob(c, "tile_q", prepares_keys(c->graph) ? 256 : 64);
+    int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
+    /* a query has about three copies in work and its sum; half of the cache is theirs */
+    while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
+    c->tile_q = schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", 96);
 }
