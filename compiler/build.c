@@ -242,7 +242,8 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     const struct expr *sum = NULL; /* Horner's scheme */
     for (int64_t t = o->degree; t >= 0; t--) {
         const struct expr *a;
-        if (o->coefficients) a = real(x, o->coefficients[t]);
+        if (o->coefficients)
+            a = real(x, o->coefficients[t]);
         else {
             refs[*count] = graph_ref(x->g, array, NULL);
             refs[*count].sub[0] = integer(x, t);
@@ -280,7 +281,8 @@ static int weights(struct builder *x, int q, int k)
     case SIMILARITY_POLYNOMIAL: break;
     case SIMILARITY_POLYNOMIAL_SQUARE:
         if (!o->coefficients && o->degree + 2 > MAX_OPERANDS) {
-            diagnostics_error(x->diagnostics, o->at, "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet", MAX_OPERANDS - 2);
+            diagnostics_error(x->diagnostics, o->at, "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet",
+                              MAX_OPERANDS - 2);
             return -1;
         }
         break;
@@ -292,10 +294,12 @@ static int weights(struct builder *x, int q, int k)
     struct ref refs[MAX_OPERANDS] = {graph_ref(x->g, s, NULL)};
     int count = 1;
     const struct expr *w = operand(x, 0);
-    if (o->kind == SIMILARITY_SOFTMAX) w = op1(x, EXPR_EXP, logit(x, w, refs, &count));
+    if (o->kind == SIMILARITY_SOFTMAX)
+        w = op1(x, EXPR_EXP, logit(x, w, refs, &count));
     else if (o->kind == SIMILARITY_POLYNOMIAL)
         w = expr_power(x->m, add(x, mul(x, w, real(x, 1 / o->beta)), real(x, o->alpha / o->beta)), o->degree);
-    else w = polynomial_square(x, w, refs, &count);
+    else
+        w = polynomial_square(x, w, refs, &count);
     return graph_map(x->g, 5, pair, count, refs, w);
 }
 
@@ -342,9 +346,7 @@ static const struct expr *mask(struct builder *x, const struct mask *o)
             result = !result ? part : op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
         }
         return result;
-    case MASK_NOT:
-        result = mask(x, o->part[0]);
-        return result ? op1(x, EXPR_NOT, result) : integer(x, 0);
+    case MASK_NOT: result = mask(x, o->part[0]); return result ? op1(x, EXPR_NOT, result) : integer(x, 0);
     }
     return NULL;
 }
@@ -364,8 +366,7 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
 
-    if (spec->dtype == DTYPE_BF16 || spec->dtype == DTYPE_F16)
-        diagnostics_error(d, spec->dtype_at, "dtype '%s' is not compiled yet", dtype_name(spec->dtype));
+    if (spec->dtype == DTYPE_BF16 || spec->dtype == DTYPE_F16) diagnostics_error(d, spec->dtype_at, "dtype '%s' is not compiled yet", dtype_name(spec->dtype));
     if (spec->linformer) not_yet(x, spec->project_at, "'project'");
     if (spec->algorithm == ALGORITHM_LINEAR) not_yet(x, spec->algorithm_at, "algorithm 'linear'");
     if (spec->emit & EMIT_BACKWARD) not_yet(x, spec->emit_at, "emit 'backward'");

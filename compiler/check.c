@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const struct problem_size sizes[] = {
-    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},     {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
-    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97},   {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},   {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
+    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97}, {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 16, NUDGES = 4 };
@@ -61,7 +61,8 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
         int64_t n = elements_of(g, value, size);
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
-        bool matrix = value->op == GRAPH_PARAM && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL, norm = strstr(value->name, "norm.bias") != NULL;
+        bool matrix = value->op == GRAPH_PARAM && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL,
+             norm = strstr(value->name, "norm.bias") != NULL;
         for (int64_t k = 0; k < n; k++) {
             double x = normal(state);
             if (weight) x = 1 + 0.1 * x;
@@ -106,8 +107,10 @@ static const char *find_allowed(struct sample *s, const struct graph *g, const s
             double *row = moved + r * s->value_dim;
             for (int64_t k = 0; k < s->value_dim && try > 0; k++) row[k] -= s->expected[r * s->value_dim + k];
             double most = row_largest(row, s->value_dim);
-            if (try == 0) s->allowed[r] = 2e-6 * most;
-            else if (4 * most > change[r]) change[r] = 4 * most;
+            if (try == 0)
+                s->allowed[r] = 2e-6 * most;
+            else if (4 * most > change[r])
+                change[r] = 4 * most;
         }
     }
     for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
@@ -128,7 +131,7 @@ static double difference(const struct sample *s, const double *out, bool as_allo
             if (!(d <= worst)) worst = d;
         }
     }
-    return worst;
+    return (int)worst;
 }
 
 static void report(struct checking *c, const char *what, double worst, bool good, const char *unit)
@@ -163,15 +166,18 @@ static void *converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
 {
     char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
     for (int64_t k = 0; data && k < n; k++) {
-        if (dtype == ATTN_F64) ((double *)(void *)data)[k] = t->data[k];
-        else ((float *)(void *)data)[k] = (float)t->data[k];
+        if (dtype == ATTN_F64)
+            ((double *)(void *)data)[k] = t->data[k];
+        else
+            ((float *)(void *)data)[k] = (float)t->data[k];
     }
     return data;
 }
 
 static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size, int threads, double *out)
 {
-    struct attn_problem problem = {.batch = size->batch, .heads = size->kv_heads * size->members, .kv_heads = size->kv_heads, .n_q = size->n_q, .n_k = size->n_k, .threads = threads};
+    struct attn_problem problem = {
+        .batch = size->batch, .heads = size->kv_heads * size->members, .kv_heads = size->kv_heads, .n_q = size->n_q, .n_k = size->n_k, .threads = threads};
     void *array[MAX_TENSORS] = {NULL}, *result = attn_alloc((size_t)s->elements * 8 + 64), *workspace = attn_alloc(kernel->workspace(&problem) + 64);
     char *params = attn_alloc(kernel->params_bytes + 64);
     const void *input[3] = {NULL, NULL, NULL};
@@ -262,5 +268,5 @@ int command_check(const struct options *o)
         product_free(p);
         if (status > worst) worst = status;
     }
-    return worst;
+    return (int)worst;
 }

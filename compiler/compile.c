@@ -17,8 +17,10 @@ static void depfile_name(struct text *out, const char *name)
 static enum status write_depfile(const struct options *o, const char *stem, const char *const *made, int count, const char *file)
 {
     struct text path = {0}, line = {0};
-    if (o->depfile_path) text_add(&path, "%s", o->depfile_path);
-    else text_add(&path, "%s.d", stem);
+    if (o->depfile_path)
+        text_add(&path, "%s", o->depfile_path);
+    else
+        text_add(&path, "%s.d", stem);
     if (o->depfile_target) text_add(&line, "%s", o->depfile_target);
     for (int k = 0; k < count && !o->depfile_target; k++) {
         if (k) text_add(&line, " ");
@@ -45,7 +47,10 @@ static enum status compile_one(const struct options *o, const char *file)
         bool wanted;
         const char *extension;
         const struct text *text;
-    } output[] = {{o->emit_h && !(o->to_stdout && o->emit_c), "h", &p->header}, {o->emit_c, "c", &p->source}, {o->emit_graph, "graph", &graph}, {o->emit_loops, "loops", &loops}};
+    } output[] = {{o->emit_h && !(o->to_stdout && o->emit_c), "h", &p->header},
+                  {o->emit_c, "c", &p->source},
+                  {o->emit_graph, "graph", &graph},
+                  {o->emit_loops, "loops", &loops}};
     enum { OUTPUTS = sizeof output / sizeof *output };
     if (o->out_dir && strcmp(o->out_dir, ".") != 0) text_add(&stem, "%s%s", o->out_dir, o->out_dir[strlen(o->out_dir) - 1] == '/' ? "" : "/");
     text_add(&stem, "%s", p->spec->name);
@@ -78,5 +83,5 @@ int command_compile(const struct options *o)
         enum status status = compile_one(o, o->file[k]);
         if (status > worst) worst = status;
     }
-    return worst;
+    return (int)worst;
 }

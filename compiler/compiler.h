@@ -52,8 +52,17 @@ struct prepare {
 enum similarity_kind { SIMILARITY_SOFTMAX, SIMILARITY_POLYNOMIAL, SIMILARITY_POLYNOMIAL_SQUARE, SIMILARITY_POLYSKETCH, SIMILARITY_LINEAR, SIMILARITY_CUSTOM };
 enum compatibility_kind { COMPATIBILITY_DOT, COMPATIBILITY_MULTIPLICATIVE, COMPATIBILITY_ADDITIVE };
 enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE };
-enum feature_kind { FEATURE_IDENTITY, FEATURE_ELU_PLUS_ONE, FEATURE_RELU, FEATURE_SQUARED_RELU, FEATURE_TAYLOR1, FEATURE_FAVOR_POSITIVE,
-                    FEATURE_FAVOR_TRIG, FEATURE_FAVOR_RELU, FEATURE_HEDGEHOG };
+enum feature_kind {
+    FEATURE_IDENTITY,
+    FEATURE_ELU_PLUS_ONE,
+    FEATURE_RELU,
+    FEATURE_SQUARED_RELU,
+    FEATURE_TAYLOR1,
+    FEATURE_FAVOR_POSITIVE,
+    FEATURE_FAVOR_TRIG,
+    FEATURE_FAVOR_RELU,
+    FEATURE_HEDGEHOG
+};
 struct similarity {
     enum similarity_kind kind;
     struct position at;
@@ -83,7 +92,20 @@ struct similarity {
     struct position weight_at;
 };
 
-enum mask_kind { MASK_NONE, MASK_CAUSAL, MASK_WINDOW, MASK_BLOCK_WINDOW, MASK_PREFIX, MASK_GLOBAL, MASK_RANDOM, MASK_DOCUMENT, MASK_EXPR, MASK_ANY, MASK_ALL, MASK_NOT };
+enum mask_kind {
+    MASK_NONE,
+    MASK_CAUSAL,
+    MASK_WINDOW,
+    MASK_BLOCK_WINDOW,
+    MASK_PREFIX,
+    MASK_GLOBAL,
+    MASK_RANDOM,
+    MASK_DOCUMENT,
+    MASK_EXPR,
+    MASK_ANY,
+    MASK_ALL,
+    MASK_NOT
+};
 struct mask {
     enum mask_kind kind;
     struct position at;
@@ -127,7 +149,8 @@ struct spec {
 };
 /* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names it).
    `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
-struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override, struct diagnostics *d);
+struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides, const char *const *override,
+                       struct diagnostics *d);
 /* specs/README.md, from the rows of spec.def. */
 void spec_reference(struct text *out);
 
@@ -202,7 +225,7 @@ struct emitter {
     const char *suffix, *real; /* "v4", "float" */
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
-    bool uses_dot;
+    bool uses_dot, uses_add;
     struct text *out;
     int indent, temporaries;
 };

@@ -15,9 +15,12 @@ static const char *real_type(enum dtype dtype)
 static void comment_text(struct text *out, const char *text, const char *indent)
 {
     for (const char *c = text; *c; c++) {
-        if (*c == '\n') text_add(out, c[1] ? "\n%s" : "", indent);
-        else if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*')) text_add(out, "%c ", *c);
-        else text_append(out, c, 1);
+        if (*c == '\n') {
+            if (c[1]) text_add(out, "\n%s", indent);
+        } else if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
+            text_add(out, "%c ", *c);
+        else
+            text_append(out, c, 1);
     }
 }
 
@@ -91,8 +94,10 @@ void emit_header(const struct compilation *c, const char *command, struct text *
         comment_text(out, c->spec->description, "   ");
         text_add(out, "\n");
     }
-    text_add(out, "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
-             (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
+    text_add(
+        out,
+        "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
+        (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
     text_add(out, "#ifndef %s_H\n#define %s_H\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
     params_struct(c, out);
@@ -102,7 +107,8 @@ void emit_header(const struct compilation *c, const char *command, struct text *
     text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */\n");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
-    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name, real, real, real);
+    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,
+             real, real, real);
     text_add(out, "    %s *out, void *workspace);\n", real);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
 }
@@ -123,8 +129,10 @@ static void preamble(const struct compilation *const *c, int targets, const char
     graph_print(c[0]->meaning, &graph);
     comment_text(out, graph.data, "     ");
     text_free(&graph);
-    text_add(out, "\n   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need\n"
-                  "   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    text_add(
+        out,
+        "\n   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need\n"
+        "   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
     for (int t = 0; t < targets; t++)
         text_add(out, "     %-10s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[t]->target->name, (long long)c[t]->tile_q,
                  (long long)c[t]->tile_k, (long long)c[t]->loops->workspace);
@@ -135,8 +143,10 @@ static void preamble(const struct compilation *const *c, int targets, const char
                   "#if defined(__GNUC__) && !defined(__clang__)\n"
                   "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
                   "#endif\n\n");
-    text_add(out, "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
-             spec->name, real_type(spec->dtype), real_type(spec->dtype));
+    text_add(
+        out,
+        "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
+        spec->name, real_type(spec->dtype), real_type(spec->dtype));
     text_add(out, "INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
                   "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
                   "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
@@ -181,8 +191,10 @@ static const char *base(struct emitter *x, const struct array *a)
         const struct axis *axis = &x->m->axis[a->axes[k]];
         bool fixed = axis->source == SIZE_BATCH || axis->source == SIZE_KV_HEADS || axis->source == SIZE_MEMBERS;
         const char *size = emit_size(x->m, a->axes[k]);
-        if (fixed) made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
-        else if (made) made = arena_printf(arena, "%s * %s", made, size);
+        if (fixed)
+            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
+        else if (made)
+            made = arena_printf(arena, "%s * %s", made, size);
     }
     return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
 }
@@ -200,7 +212,11 @@ static void rows_function(struct emitter *x)
     emit_statements(x, s);
     /* declarations, the last first: each is made when what follows has its word */
     struct text lines = {0};
-    const char *const sizes[][2] = {{"batch", "call->p.batch"}, {"kv_heads", "call->p.kv_heads"}, {"members", "call->p.heads / call->p.kv_heads"}, {"n_q", "call->p.n_q"}, {"n_k", "call->p.n_k"}};
+    const char *const sizes[][2] = {{"batch", "call->p.batch"},
+                                    {"kv_heads", "call->p.kv_heads"},
+                                    {"members", "call->p.heads / call->p.kv_heads"},
+                                    {"n_q", "call->p.n_q"},
+                                    {"n_k", "call->p.n_k"}};
     struct text pointers = {0};
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
@@ -208,7 +224,8 @@ static void rows_function(struct emitter *x)
         if (array->kind == ARRAY_TABLE) continue;
         if (array->kind == ARRAY_TILE) {
             text_add(&pointers, "    %s *const %s = (%s *)(void *)(work + %lld); /* [", x->real, c, x->real, (long long)array->offset);
-            for (int k = 0; k < array->rank; k++) text_add(&pointers, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
+            for (int k = 0; k < array->rank; k++)
+                text_add(&pointers, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
             text_add(&pointers, "] */\n");
         } else {
             text_add(&pointers, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
@@ -218,8 +235,8 @@ static void rows_function(struct emitter *x)
     }
     const struct stmt *last = loop[loops - 1];
     const char *i = x->m->axis[last->axis].name, *n = emit_size(x->m, last->axis);
-    text_add(&lines, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - task %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", n, (long long)last->step - 1,
-             (long long)last->step, i, (long long)last->step, i, i, (long long)last->step, n);
+    text_add(&lines, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - task %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", n,
+             (long long)last->step - 1, (long long)last->step, i, (long long)last->step, i, i, (long long)last->step, n);
     const char *rest = "task / tiles";
     struct text fixed = {0};
     for (int k = loops - 2; k >= 0; k--) {
@@ -247,8 +264,15 @@ static void one_target(const struct compilation *c, bool with_tables, struct tex
     const struct target *t = c->target;
     int element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
     struct text rows = {0};
-    struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module, .suffix = t->suffix, .real = real_type(c->spec->dtype), .lanes = t->vector_bytes / element,
-                        .vectors = t->registers >= 32 ? 4 : 2, .rows = 6, .out = &rows};
+    struct emitter x = {.c = c,
+                        .l = c->loops,
+                        .m = c->loops->module,
+                        .suffix = t->suffix,
+                        .real = real_type(c->spec->dtype),
+                        .lanes = t->vector_bytes / element,
+                        .vectors = t->registers >= 32 ? 4 : 2,
+                        .rows = 6,
+                        .out = &rows};
     rows_function(&x);
     x.out = out;
     if (with_tables) tables(&x);
@@ -265,8 +289,10 @@ static void one_target(const struct compilation *c, bool with_tables, struct tex
 static void choice(const struct compilation *const *c, int targets, struct text *out)
 {
     const char *name = c[0]->spec->name;
-    text_add(out, "/* ==== which of them this machine runs ==== */\n"
-                  "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
+    text_add(
+        out,
+        "/* ==== which of them this machine runs ==== */\n"
+        "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
     text_add(out, "static struct version version(void)\n{\n");
     bool certain = false;
     for (int t = 0; t < targets && !certain; t++) {
@@ -274,7 +300,8 @@ static void choice(const struct compilation *const *c, int targets, struct text 
         if (*m->guard) text_add(out, "#if %s\n", m->guard);
         const char *indent = *m->supported ? "        " : "    ";
         if (*m->supported) text_add(out, "    if (%s)\n", m->supported);
-        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)c[t]->tile_q, (long long)c[t]->loops->workspace);
+        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)c[t]->tile_q,
+                 (long long)c[t]->loops->workspace);
         if (*m->guard) text_add(out, "#endif\n");
         certain = !*m->guard && !*m->supported;
     }
@@ -288,15 +315,22 @@ static void entry_points(const struct compilation *c, struct text *out)
     const struct graph *g = c->meaning;
     int params = param_count(g);
     long long D = (long long)c->spec->head_dim, E = (long long)c->spec->value_dim;
-    text_add(out, "/* ==== the interface ==== */\n"
-                  "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
-                  "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
+    text_add(
+        out,
+        "/* ==== the interface ==== */\n"
+        "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
+        "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
     text_add(out, "size_t %s_params_size(void)\n{\n    return 0;\n}\n\n", name);
-    text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n"
-                  "    *params = (struct %s_params){0};\n    return 0;\n}\n\n", name, name, name);
+    text_add(
+        out,
+        "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n"
+        "    *params = (struct %s_params){0};\n    return 0;\n}\n\n",
+        name, name, name);
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version().bytes * (size_t)thread_count(problem);\n}\n\n", name);
-    text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n", name, name,
-             real, real, real, real);
+    text_add(
+        out,
+        "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n",
+        name, name, real, real, real, real);
     text_add(out, "    if (!problem) return ATTN_EPOINTER;\n    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};\n");
     text_add(out, "    const int error = attn_problem_check(problem, %lld, %lld, &call.p);\n    if (error) return error;\n", D, E);
     text_add(out, "    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;\n");
@@ -328,13 +362,20 @@ static void entry_points(const struct compilation *c, struct text *out)
         }
         text_add(out, "};\n\n");
     }
-    text_add(out, "static int any_params_init(void *params, uint64_t seed, void *storage)\n{\n    return %s_params_init((struct %s_params *)params, seed, storage);\n}\n\n", name, name);
-    text_add(out, "static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
-                  "    return %s_forward(problem, (const struct %s_params *)params, (const %s *)q, (const %s *)k, (const %s *)v, (%s *)out, workspace);\n}\n\n",
-             name, name, real, real, real, real);
-    text_add(out, "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"%s\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n"
-                  "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = any_params_init, .workspace = %s_workspace, .forward = any_forward,\n};\n",
-             name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
+    text_add(
+        out,
+        "static int any_params_init(void *params, uint64_t seed, void *storage)\n{\n    return %s_params_init((struct %s_params *)params, seed, storage);\n}\n\n",
+        name, name);
+    text_add(
+        out,
+        "static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
+        "    return %s_forward(problem, (const struct %s_params *)params, (const %s *)q, (const %s *)k, (const %s *)v, (%s *)out, workspace);\n}\n\n",
+        name, name, real, real, real, real);
+    text_add(
+        out,
+        "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"%s\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n"
+        "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = any_params_init, .workspace = %s_workspace, .forward = any_forward,\n};\n",
+        name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
 void emit_source(const struct compilation *const *c, int targets, const char *command, struct text *out)

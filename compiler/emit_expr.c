@@ -47,8 +47,9 @@ const char *emit_size(const struct module *m, int axis)
 {
     switch (m->axis[axis].source) {
     case SIZE_CONSTANT: return arena_printf(m->arena, "%lld", (long long)m->axis[axis].extent);
-#define SIZE(name, text) case SIZE_##name: return text;
-    SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k")
+#define SIZE(name, text) \
+    case SIZE_##name: return text;
+        SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k")
 #undef SIZE
     }
     return "0";
@@ -117,7 +118,8 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     case EXPR_INDEX: return tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
-    const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "", *c = e->arg[2] ? integer_text(x, e->arg[2], true) : "";
+    const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "",
+               *c = e->arg[2] ? integer_text(x, e->arg[2], true) : "";
     const char *made;
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (sum && (e->arg[0]->op == EXPR_ADD || e->arg[0]->op == EXPR_SUB)) a = integer_text(x, e->arg[0], false);
@@ -125,8 +127,10 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_SUB) b = integer_text(x, e->arg[1], false);
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
         made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
-    else if (infix(e->op)) made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
-    else switch ((int)e->op) {
+    else if (infix(e->op))
+        made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
+    else
+        switch ((int)e->op) {
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
         case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, c); break;
@@ -161,9 +165,12 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         int64_t constant = 1;
         const char *text = NULL;
         for (int s = k + 1; s < a->rank; s++) {
-            if (a->kind == ARRAY_TILE) constant *= a->extent[s];
-            else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT) constant *= x->m->axis[a->axes[s]].extent;
-            else text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s])) : emit_size(x->m, a->axes[s]);
+            if (a->kind == ARRAY_TILE)
+                constant *= a->extent[s];
+            else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT)
+                constant *= x->m->axis[a->axes[s]].extent;
+            else
+                text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s])) : emit_size(x->m, a->axes[s]);
         }
         if (!text) return arena_printf(arena, "%lld", (long long)constant);
         return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
@@ -196,11 +203,14 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         int axis = ref_axis(r, k);
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && tiled(x, axis);
         const char *index;
-        if (local) index = x->m->axis[axis].name;
+        if (local)
+            index = x->m->axis[axis].name;
         else if (a->kind == ARRAY_TILE && tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
-        else index = integer_text(x, r->sub[k], true);
-        made = strcmp(stride, "1") == 0 ? arena_printf(arena, "%s + %s", made, index) : arena_printf(arena, "%s + %s * %s", made, index, strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
+        else
+            index = integer_text(x, r->sub[k], true);
+        made = strcmp(stride, "1") == 0 ? arena_printf(arena, "%s + %s", made, index)
+                                        : arena_printf(arena, "%s + %s * %s", made, index, strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
     }
     return made;
 }
@@ -252,9 +262,12 @@ static bool is_name(const char *c)
     if (*c == '-' && c[1] >= '0' && c[1] <= '9') return false;
     int depth = 0;
     for (; *c; c++) {
-        if (*c == '(') depth++;
-        else if (*c == ')') depth--;
-        else if (depth == 0 && strchr(" +-*/<>?=&|^~", *c) && !(*c == '-' && (c[-1] == 'e'))) return false;
+        if (*c == '(')
+            depth++;
+        else if (*c == ')')
+            depth--;
+        else if (depth == 0 && strchr(" +-*/<>?=&|^~", *c) && !(*c == '-' && (c[-1] == 'e')))
+            return false;
     }
     return true;
 }
@@ -293,9 +306,12 @@ static struct term as_double(struct nest *n, struct term t)
     bool wide_is_vec = n->x->m->dtype == DTYPE_F64;
     if (t.kind == KIND_DOUBLE) return t;
     struct term made = {.kind = KIND_DOUBLE, .vector = t.vector};
-    if (!t.vector) made.c = format(n, "(double)%s", wrapped(n, t.c));
-    else if (t.kind == KIND_REAL && wide_is_vec) made.c = t.c;
-    else made.c = format(n, "%s__builtin_convertvector(%s, wide_%s)", t.kind == KIND_BOOL ? "-" : "", t.c, n->x->suffix);
+    if (!t.vector)
+        made.c = format(n, "(double)%s", wrapped(n, t.c));
+    else if (t.kind == KIND_REAL && wide_is_vec)
+        made.c = t.c;
+    else
+        made.c = format(n, "%s__builtin_convertvector(%s, wide_%s)", t.kind == KIND_BOOL ? "-" : "", t.c, n->x->suffix);
     return made;
 }
 
@@ -459,8 +475,10 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
         bool condition = e->op == EXPR_SELECT && k == 0;
-        if (exact && e->arg[k]->op == EXPR_REAL) arg[k] = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
-        else arg[k] = term_of(n, e->arg[k], level);
+        if (exact && e->arg[k]->op == EXPR_REAL)
+            arg[k] = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+        else
+            arg[k] = term_of(n, e->arg[k], level);
         arg[k] = condition ? as_bool(n, arg[k]) : exact ? as_double(n, arg[k]) : as_real(n, arg[k]);
     }
     enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
@@ -524,8 +542,10 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     default: break;
     }
     const char *between = infix(e->op) ? infix(e->op) : ",";
-    if (!infix(e->op)) text_add(out, "%s(", expr_name(e->op));
-    else if (inner) text_add(out, "(");
+    if (!infix(e->op))
+        text_add(out, "%s(", expr_name(e->op));
+    else if (inner)
+        text_add(out, "(");
     for (int k = 0; k < expr_arity(e->op); k++) {
         if (k) text_add(out, infix(e->op) ? " %s " : "%s ", between);
         describe_expr(n, e->arg[k], infix(e->op) != NULL, out);
@@ -578,13 +598,23 @@ void emit_map(struct emitter *x, const struct stmt *s)
         const char *value = as_vector(n, t);
         if (a->to.rank < s->rank && a->fold != FOLD_SET) { /* over the inner axes: a sum in a register */
             const char *sum = format(n, "%s_in", name);
-            text_add(&before, "%*svec_%s %s = load_%s(%s);\n", n->depth[LEVEL_LANE], "", x->suffix, sum, x->suffix, address);
-            if (a->fold == FOLD_SUM) line(n, innermost, format(n, "%s += %s;", sum, value));
-            else {
+            int depth = n->depth[LEVEL_LANE];
+            if (a->fold == FOLD_MAX) {
                 x->uses[EXPR_MAX] = true;
+                text_add(&before, "%*svec_%s %s = load_%s(%s);\n", depth, "", x->suffix, sum, x->suffix, address);
                 line(n, innermost, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
+                text_add(&after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
+                continue;
             }
-            text_add(&after, "%*sstore_%s(%s, %s);\n", n->depth[LEVEL_LANE], "", x->suffix, address, sum);
+            text_add(&before, "%*svec_%s %s = {0};\n", depth, "", x->suffix, sum);
+            line(n, innermost, format(n, "%s += %s;", sum, value));
+            if (a->rest) {
+                struct ref rest = a->to;
+                rest.of = a->rest - 1;
+                x->uses_add = true;
+                text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &rest), sum, x->suffix);
+            } else
+                text_add(&after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
             continue;
         }
         if (a->fold == FOLD_SUM) value = format(n, "load_%s(%s) + %s", x->suffix, address, wrapped(n, value));

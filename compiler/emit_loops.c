@@ -77,12 +77,19 @@ static void emit_dot(struct emitter *x, const struct stmt *s)
     bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
     x->uses_dot = true;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
-              factor ? arena_printf(x->m->arena, "= %s * %s +", name, name_of(x, &s->operand[2])) : add ? "+=" : "=", sum, name_of(x, row), name_of(x, lane));
+              factor ? arena_printf(x->m->arena, "= %s * %s +", name, name_of(x, &s->operand[2]))
+              : add  ? "+="
+                     : "=",
+              sum, name_of(x, row), name_of(x, lane));
     const struct array *a = &x->l->array[to->of];
     emit_line(x, "dot_%s(%d, %lld, %s, %s,", x->suffix, block_vectors(x, to), (long long)a->extent[a->rank - 1], range(x, s->axes[0]), range(x, s->axis));
-    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
-              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]), factor ? 2 : add,
-              factor ? corner(x, s, &s->operand[2]) : "NULL");
+    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s, %s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
+              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]),
+              s->assign[0].rest ? 3
+              : factor          ? 2
+                                : add,
+              factor ? corner(x, s, &s->operand[2]) : "NULL", s->assign[0].rest ? emit_name(x->m->arena, x->l->array[s->assign[0].rest - 1].name) : "NULL");
+    x->uses_add |= s->assign[0].rest != 0;
 }
 
 /* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
@@ -95,8 +102,10 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
     emit_line(x, "/* %s = %s, %s */", name_of(x, to), name_of(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
     const char *lanes = range(x, lane);
-    if (pads) emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
-    else emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
+    if (pads)
+        emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
+    else
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, range(x, s->axes[k]), axis);

@@ -4,168 +4,163 @@
 
 #include <string.h>
 
-static const char types[] =
-    "/* $LANES elements in a register; $mask compares them, $ints are positions, $wide is for what needs double. */\n"
-    "typedef $REAL vec_@ __attribute__((vector_size($BYTES)));\n"
-    "typedef $REAL stored_@ __attribute__((vector_size($BYTES), aligned(sizeof($REAL)), may_alias)); /* in memory, at any element */\n"
-    "typedef $BITS mask_@ __attribute__((vector_size($BYTES)));\n"
-    "typedef int64_t ints_@ __attribute__((vector_size($WIDE)));\n"
-    "typedef double wide_@ __attribute__((vector_size($WIDE)));\n\n"
-    "$TARGET INLINE vec_@ load_@(const $REAL *p) { return *(const stored_@ *)(const void *)p; }\n"
-    "$TARGET INLINE void store_@($REAL *p, vec_@ x) { *(stored_@ *)(void *)p = x; }\n"
-    "$TARGET INLINE vec_@ splat_@($REAL x) { return x - (vec_@){0}; }\n";
+static const char types[] = "/* $LANES elements in a register; $mask compares them, $ints are positions, $wide is for what needs double. */\n"
+                            "typedef $REAL vec_@ __attribute__((vector_size($BYTES)));\n"
+                            "typedef $REAL stored_@ __attribute__((vector_size($BYTES), aligned(sizeof($REAL)), may_alias)); /* in memory, at any element */\n"
+                            "typedef $BITS mask_@ __attribute__((vector_size($BYTES)));\n"
+                            "typedef int64_t ints_@ __attribute__((vector_size($WIDE)));\n"
+                            "typedef double wide_@ __attribute__((vector_size($WIDE)));\n\n"
+                            "$TARGET INLINE vec_@ load_@(const $REAL *p) { return *(const stored_@ *)(const void *)p; }\n"
+                            "$TARGET INLINE void store_@($REAL *p, vec_@ x) { *(stored_@ *)(void *)p = x; }\n"
+                            "$TARGET INLINE vec_@ splat_@($REAL x) { return x - (vec_@){0}; }\n";
 
-static const char pick[] =
-    "/* a where the mask is set, else b */\n"
-    "$TARGET INLINE vec_@ pick_@(mask_@ m, vec_@ a, vec_@ b) { return (vec_@)((m & (mask_@)a) | (~m & (mask_@)b)); }\n";
+static const char pick[] = "/* a where the mask is set, else b */\n"
+                           "$TARGET INLINE vec_@ pick_@(mask_@ m, vec_@ a, vec_@ b) { return (vec_@)((m & (mask_@)a) | (~m & (mask_@)b)); }\n";
 
 static const char lane[] = "static const ints_@ lane_@ = {$IOTA};\n";
 
-static const char maximum[] =
-    "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(a < b), b, a); }\n";
-static const char minimum[] =
-    "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";
-static const char absolute[] =
-    "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
+static const char maximum[] = "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(a < b), b, a); }\n";
+static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";
+static const char absolute[] = "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
 
 /* 2^x = 2^n 2^f, n the nearest integer: adding 1.5 * 2^23 (or 2^52) leaves n in the low bits. Below the smallest exponent the scale is exactly 0. */
-static const char exp2_f32[] =
-    "/* 2^x; the polynomial is off by less than 1e-8 of the value. 0 below -127, NaN stays. */\n"
-    "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
-    "{\n"
-    "    x = pick_@((mask_@)(x < -127.0f), splat_@(-127.0f), x);\n"
-    "    x = pick_@((mask_@)(x > 128.0f), splat_@(128.0f), x);\n"
-    "    const vec_@ t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */\n"
-    "    const vec_@ f = x - (t - 12582912.0f);\n"
-    "    vec_@ p = f * 0.00015453163f + 0.0013390863f;\n"
-    "    p = p * f + 0.0096180826f;\n"
-    "    p = p * f + 0.055503571f;\n"
-    "    p = p * f + 0.24022651f;\n"
-    "    p = p * f + 0.69314719f;\n"
-    "    p = p * f + 1.0f;\n"
-    "    return p * (vec_@)(((mask_@)t + 127) << 23);\n"
-    "}\n";
-static const char exp2_f64[] =
-    "/* 2^x; the polynomial is off by less than 2e-19 of the value. 0 below -1023, NaN stays. */\n"
-    "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
-    "{\n"
-    "    x = pick_@((mask_@)(x < -1023.0), splat_@(-1023.0), x);\n"
-    "    x = pick_@((mask_@)(x > 1024.0), splat_@(1024.0), x);\n"
-    "    const vec_@ t = x + 6755399441055744.0; /* 1.5 * 2^52: the integer nearest to x is in the low bits of t */\n"
-    "    const vec_@ f = x - (t - 6755399441055744.0);\n"
-    "    vec_@ p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;\n"
-    "    p = p * f + 7.0548973041554992774e-09;\n"
-    "    p = p * f + 1.0178057087733941105e-07;\n"
-    "    p = p * f + 1.321548680870556279e-06;\n"
-    "    p = p * f + 1.5252733841556772589e-05;\n"
-    "    p = p * f + 0.00015403530393370733411;\n"
-    "    p = p * f + 0.0013333558146406470697;\n"
-    "    p = p * f + 0.0096181291076284794928;\n"
-    "    p = p * f + 0.055504108664821627039;\n"
-    "    p = p * f + 0.24022650695910071233;\n"
-    "    p = p * f + 0.69314718055994530925;\n"
-    "    p = p * f + 1.0;\n"
-    "    return p * (vec_@)(((mask_@)t + 1023) << 52);\n"
-    "}\n";
+static const char exp2_f32[] = "/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */\n"
+                               "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
+                               "{\n"
+                               "    x = pick_@((mask_@)(x < -127.0f), splat_@(-127.0f), x);\n"
+                               "    x = pick_@((mask_@)(x > 128.0f), splat_@(128.0f), x);\n"
+                               "    const vec_@ t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */\n"
+                               "    const vec_@ f = x - (t - 12582912.0f);\n"
+                               "    vec_@ p = f * 0.00015453163f + 0.0013390863f;\n"
+                               "    p = p * f + 0.0096180826f;\n"
+                               "    p = p * f + 0.055503571f;\n"
+                               "    p = p * f + 0.24022651f;\n"
+                               "    p = p * f + 0.69314719f;\n"
+                               "    p = p * f + 1.0f;\n"
+                               "    return p * (vec_@)(((mask_@)t + 127) << 23);\n"
+                               "}\n";
+static const char exp2_f64[] = "/* 2^x; off by less than 2e-19 of the value. 0 below -1023, NaN stays. */\n"
+                               "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
+                               "{\n"
+                               "    x = pick_@((mask_@)(x < -1023.0), splat_@(-1023.0), x);\n"
+                               "    x = pick_@((mask_@)(x > 1024.0), splat_@(1024.0), x);\n"
+                               "    const vec_@ t = x + 6755399441055744.0; /* 1.5 * 2^52: the integer nearest to x is in the low bits of t */\n"
+                               "    const vec_@ f = x - (t - 6755399441055744.0);\n"
+                               "    vec_@ p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;\n"
+                               "    p = p * f + 7.0548973041554992774e-09;\n"
+                               "    p = p * f + 1.0178057087733941105e-07;\n"
+                               "    p = p * f + 1.321548680870556279e-06;\n"
+                               "    p = p * f + 1.5252733841556772589e-05;\n"
+                               "    p = p * f + 0.00015403530393370733411;\n"
+                               "    p = p * f + 0.0013333558146406470697;\n"
+                               "    p = p * f + 0.0096181291076284794928;\n"
+                               "    p = p * f + 0.055504108664821627039;\n"
+                               "    p = p * f + 0.24022650695910071233;\n"
+                               "    p = p * f + 0.69314718055994530925;\n"
+                               "    p = p * f + 1.0;\n"
+                               "    return p * (vec_@)(((mask_@)t + 1023) << 52);\n"
+                               "}\n";
 
 /* tanh x = m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps full accuracy near 0. */
-static const char tanh_f32[] =
-    "/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */\n"
-    "$TARGET INLINE vec_@ tanh_@(vec_@ x)\n"
-    "{\n"
-    "    const mask_@ sign = (mask_@)x & ~$MAGNITUDE;\n"
-    "    vec_@ y = (vec_@)((mask_@)x & $MAGNITUDE) * 2.0f;\n"
-    "    y = pick_@((mask_@)(y > 20.0f), splat_@(20.0f), y);\n"
-    "    const vec_@ t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;\n"
-    "    const vec_@ r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;\n"
-    "    vec_@ p = r * 0.0013926184f + 0.0083631791f;\n"
-    "    p = p * r + 0.041666555f;\n"
-    "    p = p * r + 0.16666577f;\n"
-    "    p = p * r + 0.5f;\n"
-    "    p = p * (r * r) + r;\n"
-    "    const vec_@ scale = (vec_@)(((mask_@)t + 127) << 23);\n"
-    "    const vec_@ m = scale * p + (scale - 1.0f);\n"
-    "    return (vec_@)((mask_@)(m / (m + 2.0f)) | sign);\n"
-    "}\n";
-static const char tanh_f64[] =
-    "/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */\n"
-    "$TARGET INLINE vec_@ tanh_@(vec_@ x)\n"
-    "{\n"
-    "    const mask_@ sign = (mask_@)x & ~$MAGNITUDE;\n"
-    "    vec_@ y = (vec_@)((mask_@)x & $MAGNITUDE) * 2.0;\n"
-    "    y = pick_@((mask_@)(y > 40.0), splat_@(40.0), y);\n"
-    "    const vec_@ t = y * 1.4426950408889634074 + 6755399441055744.0, n = t - 6755399441055744.0;\n"
-    "    const vec_@ r = (y - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;\n"
-    "    vec_@ p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;\n"
-    "    p = p * r + 2.7557273643110295328e-07;\n"
-    "    p = p * r + 2.755725540020642443e-06;\n"
-    "    p = p * r + 2.4801587325547741216e-05;\n"
-    "    p = p * r + 0.00019841269874820625271;\n"
-    "    p = p * r + 0.0013888888888883748305;\n"
-    "    p = p * r + 0.0083333333333261351258;\n"
-    "    p = p * r + 0.041666666666669755;\n"
-    "    p = p * r + 0.16666666666666670991;\n"
-    "    p = p * r + 0.5;\n"
-    "    p = p * (r * r) + r;\n"
-    "    const vec_@ scale = (vec_@)(((mask_@)t + 1023) << 52);\n"
-    "    const vec_@ m = scale * p + (scale - 1.0);\n"
-    "    return (vec_@)((mask_@)(m / (m + 2.0)) | sign);\n"
-    "}\n";
+static const char tanh_f32[] = "/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */\n"
+                               "$TARGET INLINE vec_@ tanh_@(vec_@ x)\n"
+                               "{\n"
+                               "    const mask_@ sign = (mask_@)x & ~$MAGNITUDE;\n"
+                               "    vec_@ y = (vec_@)((mask_@)x & $MAGNITUDE) * 2.0f;\n"
+                               "    y = pick_@((mask_@)(y > 20.0f), splat_@(20.0f), y);\n"
+                               "    const vec_@ t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;\n"
+                               "    const vec_@ r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;\n"
+                               "    vec_@ p = r * 0.0013926184f + 0.0083631791f;\n"
+                               "    p = p * r + 0.041666555f;\n"
+                               "    p = p * r + 0.16666577f;\n"
+                               "    p = p * r + 0.5f;\n"
+                               "    p = p * (r * r) + r;\n"
+                               "    const vec_@ scale = (vec_@)(((mask_@)t + 127) << 23);\n"
+                               "    const vec_@ m = scale * p + (scale - 1.0f);\n"
+                               "    return (vec_@)((mask_@)(m / (m + 2.0f)) | sign);\n"
+                               "}\n";
+static const char tanh_f64[] = "/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */\n"
+                               "$TARGET INLINE vec_@ tanh_@(vec_@ x)\n"
+                               "{\n"
+                               "    const mask_@ sign = (mask_@)x & ~$MAGNITUDE;\n"
+                               "    vec_@ y = (vec_@)((mask_@)x & $MAGNITUDE) * 2.0;\n"
+                               "    y = pick_@((mask_@)(y > 40.0), splat_@(40.0), y);\n"
+                               "    const vec_@ t = y * 1.4426950408889634074 + 6755399441055744.0, n = t - 6755399441055744.0;\n"
+                               "    const vec_@ r = (y - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;\n"
+                               "    vec_@ p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;\n"
+                               "    p = p * r + 2.7557273643110295328e-07;\n"
+                               "    p = p * r + 2.755725540020642443e-06;\n"
+                               "    p = p * r + 2.4801587325547741216e-05;\n"
+                               "    p = p * r + 0.00019841269874820625271;\n"
+                               "    p = p * r + 0.0013888888888883748305;\n"
+                               "    p = p * r + 0.0083333333333261351258;\n"
+                               "    p = p * r + 0.041666666666669755;\n"
+                               "    p = p * r + 0.16666666666666670991;\n"
+                               "    p = p * r + 0.5;\n"
+                               "    p = p * (r * r) + r;\n"
+                               "    const vec_@ scale = (vec_@)(((mask_@)t + 1023) << 52);\n"
+                               "    const vec_@ m = scale * p + (scale - 1.0);\n"
+                               "    return (vec_@)((mask_@)(m / (m + 2.0)) | sign);\n"
+                               "}\n";
 
 /* x = q pi/2 + r with pi/2 in three parts (fdlibm's), so that r is exact to 1e-17 for angles up to 10^6; sine and cosine of r by polynomials. */
-static const char circle[] =
-    "/* The sine of *x plus `quarter` quarter turns. */\n"
-    "$TARGET INLINE vec_@ turn_@(const wide_@ *x, int64_t quarter)\n"
-    "{\n"
-    "    const wide_@ t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */\n"
-    "    const wide_@ n = t - 6755399441055744.0;\n"
-    "    const wide_@ rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;\n"
-    "    const ints_@ turns = (ints_@)t + quarter;\n"
-    "    const vec_@ r = __builtin_convertvector(rest, vec_@), z = r * r;\n"
-    "$SINE"
-    "    const mask_@ odd = __builtin_convertvector(-(turns & 1), mask_@), negative = __builtin_convertvector((turns & 2), mask_@);\n"
-    "    return (vec_@)((mask_@)pick_@(odd, c, s) ^ (negative << $SHIFT));\n"
-    "}\n"
-    "$TARGET INLINE vec_@ sin_@(const wide_@ *x) { return turn_@(x, 0); }\n"
-    "$TARGET INLINE vec_@ cos_@(const wide_@ *x) { return turn_@(x, 1); }\n";
-static const char circle_f32[] =
-    "    const vec_@ s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);\n"
-    "    const vec_@ c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);\n";
-static const char circle_f64[] =
-    "    vec_@ s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10, c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;\n"
-    "    s = s * z - 2.5052106231157905487e-08;\n"
-    "    s = s * z + 2.7557319219335453429e-06;\n"
-    "    s = s * z - 0.00019841269841265060174;\n"
-    "    s = s * z + 0.0083333333333333314899;\n"
-    "    s = s * z - 0.16666666666666666666;\n"
-    "    s = r + r * z * s;\n"
-    "    c = c * z - 2.7557317270560324065e-07;\n"
-    "    c = c * z + 2.4801587298763433164e-05;\n"
-    "    c = c * z - 0.0013888888888887395746;\n"
-    "    c = c * z + 0.041666666666666665387;\n"
-    "    c = 1.0 - z * 0.5 + z * z * c;\n";
+static const char circle[] = "/* The sine of *x plus `quarter` quarter turns. */\n"
+                             "$TARGET INLINE vec_@ turn_@(const wide_@ *x, int64_t quarter)\n"
+                             "{\n"
+                             "    const wide_@ t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */\n"
+                             "    const wide_@ n = t - 6755399441055744.0;\n"
+                             "    const wide_@ rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;\n"
+                             "    const ints_@ turns = (ints_@)t + quarter;\n"
+                             "    const vec_@ r = __builtin_convertvector(rest, vec_@), z = r * r;\n"
+                             "$SINE"
+                             "    const mask_@ odd = __builtin_convertvector(-(turns & 1), mask_@), negative = __builtin_convertvector((turns & 2), mask_@);\n"
+                             "    return (vec_@)((mask_@)pick_@(odd, c, s) ^ (negative << $SHIFT));\n"
+                             "}\n"
+                             "$TARGET INLINE vec_@ sin_@(const wide_@ *x) { return turn_@(x, 0); }\n"
+                             "$TARGET INLINE vec_@ cos_@(const wide_@ *x) { return turn_@(x, 1); }\n";
+static const char circle_f32[] = "    const vec_@ s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);\n"
+                                 "    const vec_@ c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);\n";
+static const char
+    circle_f64[] = "    vec_@ s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10, c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;\n"
+                   "    s = s * z - 2.5052106231157905487e-08;\n"
+                   "    s = s * z + 2.7557319219335453429e-06;\n"
+                   "    s = s * z - 0.00019841269841265060174;\n"
+                   "    s = s * z + 0.0083333333333333314899;\n"
+                   "    s = s * z - 0.16666666666666666666;\n"
+                   "    s = r + r * z * s;\n"
+                   "    c = c * z - 2.7557317270560324065e-07;\n"
+                   "    c = c * z + 2.4801587298763433164e-05;\n"
+                   "    c = c * z - 0.0013888888888887395746;\n"
+                   "    c = c * z + 0.041666666666666665387;\n"
+                   "    c = 1.0 - z * 0.5 + z * z * c;\n";
 
 /* What has no vector form of its own goes lane by lane through the C library. */
-static const char by_lane[] =
-    "$TARGET INLINE vec_@ $NAME_@(vec_@ x)\n"
-    "{\n"
-    "    vec_@ y = x;\n"
-    "    for (int k = 0; k < $LANES; k++) y[k] = $NAME$F(x[k]);\n"
-    "    return y;\n"
-    "}\n";
-static const char power[] =
-    "$TARGET INLINE vec_@ pow_@(vec_@ x, vec_@ y)\n"
-    "{\n"
-    "    vec_@ z = x;\n"
-    "    for (int k = 0; k < $LANES; k++) z[k] = pow$F(x[k], y[k]);\n"
-    "    return z;\n"
-    "}\n";
+static const char by_lane[] = "$TARGET INLINE vec_@ $NAME_@(vec_@ x)\n"
+                              "{\n"
+                              "    vec_@ y = x;\n"
+                              "    for (int k = 0; k < $LANES; k++) y[k] = $NAME$F(x[k]);\n"
+                              "    return y;\n"
+                              "}\n";
+static const char power[] = "$TARGET INLINE vec_@ pow_@(vec_@ x, vec_@ y)\n"
+                            "{\n"
+                            "    vec_@ z = x;\n"
+                            "    for (int k = 0; k < $LANES; k++) z[k] = pow$F(x[k], y[k]);\n"
+                            "    return z;\n"
+                            "}\n";
+
+static const char add[] = "/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */\n"
+                          "$TARGET INLINE void add_@($REAL *sum, $REAL *rest, vec_@ x, vec_@ factor)\n"
+                          "{\n"
+                          "    const vec_@ old = load_@(sum) * factor, more = load_@(rest) * factor + x, new = old + more;\n"
+                          "    store_@(rest, more - (new - old));\n"
+                          "    store_@(sum, new);\n"
+                          "}\n";
 
 static const char block[] =
     "/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to $ROWS rows and `vectors` vectors of x, the sums in registers;\n"
-    "   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum. */\n"
+    "   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */\n"
     "$TARGET INLINE void block_@(const int rows, const int vectors, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b, int64_t b_step,\n"
-    "    $REAL *c, int64_t c_row, const int then, const $REAL *factor)\n"
+    "    $REAL *c, int64_t c_row, const int then, const $REAL *factor, $REAL *rest)\n"
     "{\n"
     "    vec_@ sum[$ROWS][$VECTORS];\n"
     "    UNROLL for (int r = 0; r < rows; r++)\n"
@@ -179,27 +174,33 @@ static const char block[] =
     "        }\n"
     "    }\n"
     "    UNROLL for (int v = 0; v < vectors; v++) {\n"
-    "        const vec_@ times = then == 2 ? load_@(factor + v * $LANES) : splat_@(1);\n"
+    "        const vec_@ times = then >= 2 && factor ? load_@(factor + v * $LANES) : splat_@(1);\n"
     "        UNROLL for (int r = 0; r < rows; r++) {\n"
     "            $REAL *const to = c + r * c_row + v * $LANES;\n"
+    "$REST"
     "            store_@(to, then == 0 ? sum[r][v] : then == 1 ? load_@(to) + sum[r][v] : load_@(to) * times + sum[r][v]);\n"
     "        }\n"
     "    }\n"
     "}\n\n"
     "/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */\n"
     "$TARGET INLINE void dot_@(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b,\n"
-    "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor)\n"
+    "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor, $REAL *rest)\n"
     "{\n"
     "    for (int64_t x = 0; x < lanes; x += vectors * $LANES) {\n"
-    "        const $REAL *const f = then == 2 ? factor + x : NULL;\n"
+    "        const $REAL *const f = factor ? factor + x : NULL;\n"
+    "        $REAL *const left = rest ? rest + x : NULL;\n"
     "        int64_t r = 0;\n"
     "        for (; r + $ROWS <= rows; r += $ROWS)\n"
-    "            block_@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f);\n"
+    "            block_@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);\n"
     "        switch (rows - r) {\n"
     "$CASES"
     "        }\n"
     "    }\n"
     "}\n";
+static const char block_rest[] = "            if (then == 3) {\n"
+                                 "                add_@(to, rest + r * c_row + v * $LANES, sum[r][v], times);\n"
+                                 "                continue;\n"
+                                 "            }\n";
 
 /* Replaces every key of the NULL-ended list key, value, key, value, … */
 static void fill(struct text *out, const char *text, const char *const *pairs)
@@ -211,7 +212,8 @@ static void fill(struct text *out, const char *text, const char *const *pairs)
         if (found) {
             text_append(out, found[1], strlen(found[1]));
             c += strlen(*found);
-        } else text_append(out, c++, 1);
+        } else
+            text_append(out, c++, 1);
     }
 }
 
@@ -219,21 +221,38 @@ void emit_vector_functions(struct emitter *x)
 {
     struct arena *arena = x->m->arena;
     bool narrow = x->m->dtype != DTYPE_F64;
-    struct text iota = {0}, cases = {0}, sine = {0};
+    struct text iota = {0}, cases = {0}, sine = {0}, rest = {0};
     for (int k = 0; k < x->lanes; k++) text_add(&iota, "%s%d", k ? ", " : "", k);
     for (int r = x->rows - 1; r > 0; r--)
-        text_add(&cases, "        case %d: block_%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f); break;\n", r,
-                 x->suffix, r);
+        text_add(
+            &cases,
+            "        case %d: block_%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;\n",
+            r, x->suffix, r);
     const char *target = x->c->target->attribute[0] ? arena_printf(arena, "TARGET_%s", x->suffix) : "";
     const char *suffix_pair[] = {"@", x->suffix, NULL};
     fill(&sine, narrow ? circle_f32 : circle_f64, suffix_pair);
-    const char *pairs[] = {"@", x->suffix, "$REAL", x->real, "$BITS", narrow ? "int32_t" : "int64_t", "$LANES", arena_printf(arena, "%d", x->lanes),
-                           "$BYTES", arena_printf(arena, "%d", x->c->target->vector_bytes), "$WIDE", arena_printf(arena, "%d", 8 * x->lanes),
-                           "$TARGET ", *target ? arena_printf(arena, "%s ", target) : "", "$IOTA", iota.data, "$CASES", cases.data ? cases.data : "",
-                           "$ROWS", arena_printf(arena, "%d", x->rows), "$VECTORS", arena_printf(arena, "%d", x->vectors),
-                           "$MAGNITUDE", narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)", "$SHIFT", narrow ? "30" : "62", "$SINE", sine.data,
-                           "$mask", arena_printf(arena, "mask_%s", x->suffix), "$ints", arena_printf(arena, "ints_%s", x->suffix),
-                           "$wide", arena_printf(arena, "wide_%s", x->suffix), "$F", narrow ? "f" : "", NULL};
+    const char *lanes_pair[] = {"@", x->suffix, "$LANES", arena_printf(arena, "%d", x->lanes), NULL};
+    if (x->uses_add) fill(&rest, block_rest, lanes_pair);
+    const char *pairs[] = {"@",          x->suffix,
+                           "$REAL",      x->real,
+                           "$BITS",      narrow ? "int32_t" : "int64_t",
+                           "$LANES",     arena_printf(arena, "%d", x->lanes),
+                           "$BYTES",     arena_printf(arena, "%d", x->c->target->vector_bytes),
+                           "$WIDE",      arena_printf(arena, "%d", 8 * x->lanes),
+                           "$TARGET ",   *target ? arena_printf(arena, "%s ", target) : "",
+                           "$IOTA",      iota.data,
+                           "$CASES",     cases.data ? cases.data : "",
+                           "$ROWS",      arena_printf(arena, "%d", x->rows),
+                           "$VECTORS",   arena_printf(arena, "%d", x->vectors),
+                           "$MAGNITUDE", narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)",
+                           "$SHIFT",     narrow ? "30" : "62",
+                           "$SINE",      sine.data,
+                           "$REST",      rest.data ? rest.data : "",
+                           "$mask",      arena_printf(arena, "mask_%s", x->suffix),
+                           "$ints",      arena_printf(arena, "ints_%s", x->suffix),
+                           "$wide",      arena_printf(arena, "wide_%s", x->suffix),
+                           "$F",         narrow ? "f" : "",
+                           NULL};
     const bool *uses = x->uses;
     bool turns = uses[EXPR_SIN] || uses[EXPR_COS];
     fill(x->out, types, pairs);
@@ -254,6 +273,7 @@ void emit_vector_functions(struct emitter *x)
     }
     if (uses[EXPR_POW]) fill(x->out, power, pairs);
     text_add(x->out, "\n");
+    if (x->uses_add) fill(x->out, add, pairs);
     if (x->uses_dot) {
         fill(x->out, block, pairs);
         text_add(x->out, "\n");
@@ -261,4 +281,5 @@ void emit_vector_functions(struct emitter *x)
     text_free(&iota);
     text_free(&cases);
     text_free(&sine);
+    text_free(&rest);
 }

@@ -47,7 +47,6 @@ static void count_pair(const struct graph *g, long long *products, long long *sc
     }
 }
 
-
 static void print_loops(const struct compilation *c, const struct stmt *s)
 {
     struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
@@ -94,9 +93,9 @@ static void explain(const struct product *p)
 
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n", p->compilation[t]->target->name,
-               p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers, (long long)p->compilation[t]->tile_q,
-               (long long)p->compilation[t]->tile_k, (long long)p->compilation[t]->loops->workspace);
+        printf("  %-10s %2d-byte vectors, %2d registers: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
+               p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
+               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)p->compilation[t]->loops->workspace);
 
     section("Knobs of schedule:");
     printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);
@@ -138,5 +137,5 @@ int command_explain(const struct options *o)
         complain(o, "cannot write to standard output");
         worst = STATUS_MACHINE;
     }
-    return worst;
+    return (int)worst;
 }

@@ -6,25 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-    "usage: attnc [options] SPEC.yaml...     write NAME.c and NAME.h for each spec\n"
-    "       attnc explain SPEC.yaml          what was chosen and why; FLOPs, memory, knobs\n"
-    "       attnc run SPEC.yaml --in DIR --out DIR   run on DIR/{q,k,v,PARAMETER}.npy\n"
-    "       attnc check SPEC.yaml            every pass and the kernel against the interpreter\n"
-    "       attnc list | attnc show NAME     the specs that come with attnc\n"
-    "\n"
-    "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
-    "  --emit LIST          of c, h, graph, loops (default: c,h)\n"
-    "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4, aarch64;\n"
-    "                       several give one C file that picks at run time\n"
-    "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
-    "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
-    "  --passes, --dump-after PASS the passes; the IR after one, on standard error\n"
-    "  --threads N, --seed N       for run and check\n"
-    "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
-    "\n"
-    "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine failed.\n"
-    "The spec language: specs/README.md.\n";
+static const char help[] = "usage: attnc [options] SPEC.yaml...     write NAME.c and NAME.h for each spec\n"
+                           "       attnc explain SPEC.yaml          what was chosen and why; FLOPs, memory, knobs\n"
+                           "       attnc run SPEC.yaml --in DIR --out DIR   run on DIR/{q,k,v,PARAMETER}.npy\n"
+                           "       attnc check SPEC.yaml            every pass and the kernel against the interpreter\n"
+                           "       attnc list | attnc show NAME     the specs that come with attnc\n"
+                           "\n"
+                           "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
+                           "  --emit LIST          of c, h, graph, loops (default: c,h)\n"
+                           "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4, aarch64;\n"
+                           "                       several give one C file that picks at run time\n"
+                           "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
+                           "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
+                           "  --passes, --dump-after PASS the passes; the IR after one, on standard error\n"
+                           "  --threads N, --seed N       for run and check\n"
+                           "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
+                           "\n"
+                           "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine failed.\n"
+                           "The spec language: specs/README.md.\n";
 
 static const struct command {
     const char *name;
@@ -32,8 +31,9 @@ static const struct command {
 } commands[] = {{"explain", command_explain}, {"run", command_run}, {"check", command_check}, {"list", command_list}, {"show", command_show}};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static const char *const option_names[] = {"-o", "--stdout", "--emit", "--target", "--set", "-MD", "-MF", "-MT", "--passes", "--dump-after", "--threads", "--seed", "--in",
-                                           "--out", "--quiet", "--color", "--version", "--help", NULL};
+static const char *const option_names[] = {"-o",      "--stdout", "--emit",       "--target",  "--set",  "-MD",  "-MF",
+                                           "-MT",     "--passes", "--dump-after", "--threads", "--seed", "--in", "--out",
+                                           "--quiet", "--color",  "--version",    "--help",    NULL};
 
 void complain(const struct options *o, const char *format, ...)
 {
@@ -112,9 +112,12 @@ static bool target_item(struct options *o, const char *option, const char *word)
 static bool color_value(struct options *o, const char *text)
 {
     const char *no = getenv("NO_COLOR");
-    if (strcmp(text, "always") == 0) o->color = true;
-    else if (strcmp(text, "never") == 0) o->color = false;
-    else if (strcmp(text, "auto") == 0) o->color = isatty(STDERR_FILENO) && !(no && *no);
+    if (strcmp(text, "always") == 0)
+        o->color = true;
+    else if (strcmp(text, "never") == 0)
+        o->color = false;
+    else if (strcmp(text, "auto") == 0)
+        o->color = isatty(STDERR_FILENO) && !(no && *no);
     else {
         complain(o, "--color takes auto, always or never, not '%s'", text);
         return false;
@@ -145,9 +148,12 @@ static int parse(struct options *o, int count, char **argument, const char **set
     static const struct {
         const char *name;
         size_t offset;
-    } text[] = {{"-o", offsetof(struct options, out_dir)}, {"--out", offsetof(struct options, out_dir)}, {"--in", offsetof(struct options, in_dir)},
-                {"-MF", offsetof(struct options, depfile_path)}, {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)}},
-      flag[] = {{"--stdout", offsetof(struct options, to_stdout)}, {"-MD", offsetof(struct options, depfile)}, {"--passes", offsetof(struct options, show_passes)},
+    } text[] = {{"-o", offsetof(struct options, out_dir)},         {"--out", offsetof(struct options, out_dir)},
+                {"--in", offsetof(struct options, in_dir)},        {"-MF", offsetof(struct options, depfile_path)},
+                {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)}},
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
+                {"-MD", offsetof(struct options, depfile)},
+                {"--passes", offsetof(struct options, show_passes)},
                 {"--quiet", offsetof(struct options, quiet)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
@@ -187,14 +193,16 @@ static int parse(struct options *o, int count, char **argument, const char **set
             o->targets = 0;
             o->named_targets = true;
             if (!each(o, name, value, target_item)) return STATUS_USAGE;
-        } else if (strcmp(name, "--set") == 0) set[o->sets++] = value;
+        } else if (strcmp(name, "--set") == 0)
+            set[o->sets++] = value;
         else if (strcmp(name, "--threads") == 0) {
             if (!whole_number(o, name, value, 4096, &number)) return STATUS_USAGE;
             o->threads = (int)number;
         } else if (strcmp(name, "--seed") == 0) {
             if (!whole_number(o, name, value, UINT64_MAX, &o->seed)) return STATUS_USAGE;
             o->has_seed = true;
-        } else if (!color_value(o, value)) return STATUS_USAGE;
+        } else if (!color_value(o, value))
+            return STATUS_USAGE;
     }
     o->set = set;
     o->file = file;
@@ -255,14 +263,16 @@ int main(int count, char **argument)
         }
     }
     if (status == STATUS_DONE && !o.show_passes) {
-        if (command) status = command->run(&o);
+        if (command)
+            status = command->run(&o);
         else if (o.files == 0) {
             complain(&o, "no spec given; attnc --help says how to use it");
             status = STATUS_USAGE;
         } else if (o.depfile_path && o.files > 1) {
             complain(&o, "-MF names one depfile, but there are %d specs", o.files);
             status = STATUS_USAGE;
-        } else status = command_compile(&o);
+        } else
+            status = command_compile(&o);
     }
     free(set);
     free(file);

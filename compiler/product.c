@@ -12,7 +12,8 @@ static enum status read_file(const char *path, const struct options *o, struct t
 {
     FILE *f = fopen(path, "rb");
     struct stat info;
-    if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode)) errno = EISDIR;
+    if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode))
+        errno = EISDIR;
     else if (f) {
         char buffer[65536];
         size_t n;
@@ -56,8 +57,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     const struct options *o = user;
     if (strcmp(pass->name, o->dump_after) == 0) {
         struct text t = {0};
-        if (pass->level == PASS_GRAPH) graph_print(c->graph, &t);
-        else loops_print(c->loops, &t);
+        if (pass->level == PASS_GRAPH)
+            graph_print(c->graph, &t);
+        else
+            loops_print(c->loops, &t);
         fprintf(stderr, "# after %s, for %s\n%s", pass->name, c->target->name, t.data);
         text_free(&t);
     }

@@ -19,8 +19,10 @@ static const struct target *native(void)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         name = "x86-64-v4";
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) name = "x86-64-v3";
-    else if (__builtin_cpu_supports("sse4.2")) name = "x86-64-v2";
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        name = "x86-64-v3";
+    else if (__builtin_cpu_supports("sse4.2"))
+        name = "x86-64-v2";
 #elif defined(__aarch64__)
     name = "aarch64";
 #endif

@@ -74,8 +74,8 @@ const char *expr_name(enum expr_op op)
 
 static bool same(const struct expr *a, const struct expr *b)
 {
-    return a->op == b->op && a->type == b->type && a->integer == b->integer && memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
-           a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
+    return a->op == b->op && a->type == b->type && a->integer == b->integer && memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->arg[0] == b->arg[0] &&
+           a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
 }
 
 static const struct expr *intern(struct module *m, struct expr e)
@@ -146,8 +146,9 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (infinite(b)) return b;
         /* constants gather at the end of a sum of integers */
         if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
-        if (integers && offset(a)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
-                                                    b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
+        if (integers && offset(a))
+            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
+                             b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
         if (integers && offset(b)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
         return NULL;
     case EXPR_SUB:
@@ -301,8 +302,7 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env)
     /* Integers wrap, so that no expression a user writes is undefined. */
 #define I(x) expr_eval_int(x, env)
 #define U(x) ((uint64_t)expr_eval_int(x, env))
-#define COMPARE(operator) \
-    (a->type == TYPE_REAL || b->type == TYPE_REAL ? expr_eval(a, env) operator expr_eval(b, env) : I(a) operator I(b))
+#define COMPARE(operator) (a->type == TYPE_REAL || b->type == TYPE_REAL ? expr_eval(a, env) operator expr_eval(b, env) : I(a) operator I(b))
     switch (e->op) {
     case EXPR_INT: return e->integer;
     case EXPR_INDEX: return env->index[e->integer];

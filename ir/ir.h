@@ -309,6 +309,9 @@ struct assign {
     struct ref to;
     enum fold fold; /* SET; SUM, MAX: combined with what stands there, over the nest's axes that `to` lacks */
     const struct expr *expr;
+    /* SUM: 1 + the array, a tile shaped like to's, that keeps what rounding left over and hands it to the next sum (Kahan); 0: none.
+       In exact arithmetic it stays 0, which is all the interpreter knows of it. */
+    int rest;
 };
 
 struct stmt {

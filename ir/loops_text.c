@@ -47,10 +47,16 @@ static const struct expr *merged(const struct loops *l, const struct stmt *s, co
     return expr_bind(l->module, e, with);
 }
 
+static void print_target(const struct loops *l, const struct assign *a, struct text *out)
+{
+    print_ref(l, &a->to, out);
+    if (a->rest) text_add(out, " rest %%%s", l->array[a->rest - 1].name);
+}
+
 static void print_assign(const struct loops *l, const struct stmt *s, int k, struct text *out)
 {
     text_add(out, "%s ", fold_name[s->assign[k].fold]);
-    print_ref(l, &s->assign[k].to, out);
+    print_target(l, &s->assign[k], out);
     text_add(out, " = ");
     print_expr(l, s, merged(l, s, s->assign[k].expr), out);
 }
@@ -97,7 +103,7 @@ static void print_dot(const struct loops *l, const struct stmt *s, struct text *
     text_add(out, " ");
     axes_print(l->module, s->rank, s->axes, out);
     text_add(out, " over %s %s ", l->module->axis[s->axis].name, fold_name[s->assign[0].fold]);
-    print_ref(l, &s->assign[0].to, out);
+    print_target(l, &s->assign[0], out);
     text_add(out, " = ");
     print_ref(l, &s->operand[0], out);
     text_add(out, " * ");
@@ -258,6 +264,12 @@ static enum fold read_fold(struct reader *r)
     return FOLD_SET;
 }
 
+static void read_target(struct reader *r, struct assign *a)
+{
+    a->to = reader_ref(r);
+    if (reader_take(r, "rest")) a->rest = reader_ref(r).of + 1;
+}
+
 static void read_map(struct reader *r, struct stmt *s)
 {
     reader_axes(r, &s->rank, s->axes);
@@ -270,7 +282,7 @@ static void read_map(struct reader *r, struct stmt *s)
         }
         struct assign *a = &s->assign[s->assigns++];
         a->fold = read_fold(r);
-        a->to = reader_ref(r);
+        read_target(r, a);
         reader_expect(r, "=");
         a->expr = reader_expr(r);
     } while (reader_take(r, ";"));
@@ -286,7 +298,7 @@ static void read_dot(struct reader *r, struct stmt *s)
     s->axis = reader_axis(r);
     s->assigns = 1;
     s->assign[0].fold = read_fold(r);
-    s->assign[0].to = reader_ref(r);
+    read_target(r, &s->assign[0]);
     reader_expect(r, "=");
     s->operand[s->operands++] = reader_ref(r);
     reader_expect(r, "*");

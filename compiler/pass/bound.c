@@ -26,8 +26,10 @@ static bool affine(const struct expr *e, int stream, int64_t sign, struct affine
 {
     switch ((int)e->op) {
     case EXPR_INDEX:
-        if (e->integer == stream) out->stream += sign;
-        else out->weight[e->integer] += sign;
+        if (e->integer == stream)
+            out->stream += sign;
+        else
+            out->weight[e->integer] += sign;
         return true;
     case EXPR_NEG: return affine(e->arg[0], stream, -sign, out);
     case EXPR_ADD: return affine(e->arg[0], stream, sign, out) && affine(e->arg[1], stream, sign, out);

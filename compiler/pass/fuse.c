@@ -9,7 +9,7 @@
 static bool assigns_array(const struct stmt *s, int a)
 {
     for (int k = 0; k < s->assigns; k++)
-        if (s->assign[k].to.of == a) return true;
+        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
     return false;
 }
 
@@ -45,8 +45,10 @@ static void rename_array(struct stmt *s, int from, int to)
     for (; s; s = s->next) {
         for (int k = 0; k < s->operands; k++)
             if (s->operand[k].of == from) s->operand[k].of = to;
-        for (int k = 0; k < s->assigns; k++)
+        for (int k = 0; k < s->assigns; k++) {
             if (s->assign[k].to.of == from) s->assign[k].to.of = to;
+            if (s->assign[k].rest == from + 1) s->assign[k].rest = to + 1;
+        }
         rename_array(s->body, from, to);
     }
 }
@@ -99,11 +101,18 @@ static bool independent(const struct stmt *a, const struct stmt *b)
         for (int k = 0; k < b->operands; k++)
             if (b->operand[k].of == to->of && (a->assign[w].fold != FOLD_SET || !ref_equal(&b->operand[k], to) || to->rank != a->rank)) return false;
         for (int k = 0; k < b->assigns; k++)
-            if (b->assign[k].to.of == to->of) return false;
+            if (b->assign[k].to.of == to->of || b->assign[k].rest == to->of + 1) return false;
+        for (int k = 0; k < b->operands && a->assign[w].rest; k++)
+            if (b->operand[k].of == a->assign[w].rest - 1) return false;
+        for (int k = 0; k < b->assigns && a->assign[w].rest; k++)
+            if (b->assign[k].to.of == a->assign[w].rest - 1 || b->assign[k].rest == a->assign[w].rest) return false;
     }
     for (int w = 0; w < b->assigns; w++)
         for (int k = 0; k < a->operands; k++)
-            if (a->operand[k].of == b->assign[w].to.of && (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank)) return false;
+            if (a->operand[k].of == b->assign[w].rest - 1)
+                return false;
+            else if (a->operand[k].of == b->assign[w].to.of && (!ref_equal(&a->operand[k], &b->assign[w].to) || b->assign[w].to.rank != b->rank))
+                return false;
     return true;
 }
 

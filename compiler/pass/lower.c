@@ -106,7 +106,7 @@ static struct stmt *assign(struct lowering *x, struct stmt ***at, int rank, cons
     s->rank = rank;
     for (int k = 0; k < rank; k++) s->axes[k] = axes[k];
     s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e};
+    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e, 0};
     return s;
 }
 
@@ -114,6 +114,16 @@ static void set_constant(struct lowering *x, struct stmt ***at, int array, doubl
 {
     const struct array *a = &x->l->array[array];
     assign(x, at, a->rank, a->axes, array, FOLD_SET, expr_real(x->m, value));
+}
+
+/* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
+static int new_rest(struct lowering *x, bool streamed, int to)
+{
+    if (!streamed || x->m->dtype == DTYPE_F64) return 0;
+    struct array a = x->l->array[to];
+    int rest = new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
+    set_constant(x, &x->before, rest, 0);
+    return rest + 1;
 }
 
 /* ---- one value at a time ---- */
@@ -173,6 +183,7 @@ static void lower_sum(struct lowering *x, int number)
             set_constant(x, &x->before, to, 0);
             apply_region(x, v, 1 - row, 0);
         }
+        int rest = new_rest(x, streamed, to);
         struct stmt *s = append(x, at, LOOPS_DOT);
         s->rank = 2;
         s->axes[0] = axes[0];
@@ -183,7 +194,7 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[1] = lowered(x, &v->operand[1 - row]);
         if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
         s->assigns = 1;
-        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed ? FOLD_SUM : FOLD_SET, NULL};
+        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed ? FOLD_SUM : FOLD_SET, NULL, rest};
         return;
     }
 
@@ -195,16 +206,20 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[s->operands++] = loops_ref(x->l, to);
     }
     for (int k = 0; k < v->operands && streamed; k++) apply_region(x, v, k, maximum ? -INFINITY : 0);
-    if (factor >= 0) {
+    int rest = new_rest(x, streamed && !maximum, to);
+    for (int k = 0; k < 2 && factor >= 0; k++) {
+        if (k == 1 && !rest) break;
         const struct expr *moved = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        struct stmt *s = assign(x, at, rank, axes, to, FOLD_SET, moved);
-        s->operand[s->operands++] = loops_ref(x->l, to);
+        int scaled = k == 0 ? to : rest - 1;
+        struct stmt *s = assign(x, at, rank, axes, scaled, FOLD_SET, moved);
+        s->operand[s->operands++] = loops_ref(x->l, scaled);
         s->operand[s->operands++] = loops_ref(x->l, factor);
     }
     int nest[MAX_RANK];
     for (int k = 0; k < count; k++) nest[k] = summed[k];
     for (int k = 0; k < rank; k++) nest[count + k] = axes[k];
     struct stmt *s = assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
+    s->assign[0].rest = rest;
     const struct value *from = &x->g->value[v->operand[0].of];
     if (x->unbuilt[v->operand[0].of]) {
         s->assign[0].expr = from->expr;
@@ -342,7 +357,7 @@ void pass_lower(struct compilation *c)
     copy->operands = 1;
     copy->operand[0] = loops_ref(x->l, x->array[x->g->output]);
     copy->assigns = 1;
-    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL};
+    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
 
     if (inside) {
         struct stmt *loop = append(x, &x->before, LOOPS_FOR);

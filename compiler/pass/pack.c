@@ -53,7 +53,8 @@ static void walk(struct loops *l, struct stmt *s, struct stmt **loops, int depth
         if (s->op == LOOPS_FOR && depth < MAX_DEPTH) {
             loops[depth] = s;
             walk(l, s->body, loops, depth + 1);
-        } else if (s->op == LOOPS_IF) walk(l, s->body, loops, depth);
+        } else if (s->op == LOOPS_IF)
+            walk(l, s->body, loops, depth);
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0) continue;
         int lane = s->axes[s->rank - 1];
         int64_t extent = 0;

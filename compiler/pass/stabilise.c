@@ -1,7 +1,7 @@
 /* A sum over j of weights that carry a factor exp(l) overflows where l is large, although quotients of such sums do not. This pass subtracts
    from l its maximum M over the region: every such sum is then exp(-M) times what it was, and each map that uses them is corrected by exp(M),
    which cancels in a quotient. The sums are marked as relative to M, so that they may be accumulated while M is still growing
-   (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Exponentials become powers of two on the way. */
+   (the online normaliser of Milakov and Gimelshein, 2018). Exponentials become powers of two on the way. */
 #include "../compiler.h"
 
 #include <float.h>
@@ -36,7 +36,8 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
     } else if (e->op == EXPR_EXP || e->op == EXPR_EXP2) {
         const struct expr *x = e->op == EXPR_EXP ? scaled(m, e->arg[0], 1 / log(2)) : e->arg[0];
         *exponent = *exponent ? expr_make(m, EXPR_ADD, *exponent, x, NULL) : x;
-    } else *rest = *rest ? expr_make(m, EXPR_MUL, *rest, e, NULL) : e;
+    } else
+        *rest = *rest ? expr_make(m, EXPR_MUL, *rest, e, NULL) : e;
 }
 
 /* How an expression over relative sums (operands marked in `relative`) follows from the sums as they were: original = result * U^power,

@@ -14,8 +14,10 @@ static void check_knobs(const struct compilation *c)
         if (!known) {
             const char *near = nearest_word(knob->name, knobs);
             diagnostics_error(c->diagnostics, knob->at, "unknown knob '%s' in schedule", knob->name);
-            if (near) diagnostics_note(c->diagnostics, (struct position){0, 0}, "did you mean '%s'?", near);
-            else diagnostics_note(c->diagnostics, (struct position){0, 0}, "'attnc explain' lists the knobs of a spec");
+            if (near)
+                diagnostics_note(c->diagnostics, (struct position){0, 0}, "did you mean '%s'?", near);
+            else
+                diagnostics_note(c->diagnostics, (struct position){0, 0}, "'attnc explain' lists the knobs of a spec");
         } else if (knob->value < 1 || knob->value > 4096 || (strcmp(knob->name, "tile_q") == 0 && knob->value % 16 != 0))
             diagnostics_error(c->diagnostics, knob->value_at, "%s is from 1 to 4096%s", knob->name,
                               strcmp(knob->name, "tile_q") == 0 ? " and a multiple of 16" : "");

@@ -1,0 +1,1226 @@
+/* qk_norm.c, made by attnc 0.1.0: attnc qk_norm.yaml
+   causal softmax attention with learned layer norms of queries and keys before the rotation
+   Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (2023), section 2, QK normalization;
+   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.2
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph qk_norm f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis t 32
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = reduce sum 0 [b g j] %1
+     %4 = map [b g j d] sub(%1, mul(%3, 0.015625))
+     %5 = map [b g j d] mul(%4, %4)
+     %6 = reduce sum 0 [b g j] %5
+     %7 = map [b g j] div(1.0, sqrt(add(mul(%6, 0.015625), 1e-05)))
+     %8 = param k_norm.weight [d]
+     %9 = param k_norm.bias [d]
+     %10 = map [b g j d] add(mul(mul(%4, %7), %8), %9)
+     %11 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.23713737056616552, 0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491, 0.042169650342858224,
+         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01, 0.007498942093324558, 0.005623413251903491, 0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.001333521432163324,
+         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554, 0.00017782794100389227, 0.0001333521432163324}
+     %12 = map [j t] cos(mul(j, %11))
+     %13 = map [j t] sin(mul(j, %11))
+     %14 = map [b g j d] add(mul(%10, %12[j, div(d, 2)]), mul(mul(%10[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %13[j, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %15 = reduce sum 0 [b g m i] %0
+     %16 = map [b g m i d] sub(%0, mul(%15, 0.015625))
+     %17 = map [b g m i d] mul(%16, %16)
+     %18 = reduce sum 0 [b g m i] %17
+     %19 = map [b g m i] div(1.0, sqrt(add(mul(%18, 0.015625), 1e-05)))
+     %20 = param q_norm.weight [d]
+     %21 = param q_norm.bias [d]
+     %22 = map [b g m i d] add(mul(mul(%16, %19), %20), %21)
+     %23 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %11))
+     %24 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %11))
+     %25 = map [b g m i d] add(mul(%22, %23[i, div(d, 2)]), mul(mul(%22[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %24[i, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %26 = contract [b g m i j] %25 %14
+     %27 = map [b g m i j] exp(mul(%26, 0.125))
+     %28 = reduce sum 0 [b g m i] %27 where le(j, add(i, sub(size(j), size(i))))
+     %29 = contract [b g m i e] %27 %2 where le(j, add(i, sub(size(j), size(i))))
+     %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
+     output %30
+   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
+   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
+     x86-64-v3  tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
+     generic    tiles of 128 queries and 96 keys; 290560 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
+#include "qk_norm.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct qk_norm_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+static const double rope_theta[32] = {
+    1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
+    0.17782794100389229, 0.1333521432163324, 0.10000000000000001, 0.074989420933245579, 0.056234132519034911, 0.042169650342858224,
+    0.031622776601683791, 0.023713737056616554, 0.017782794100389229, 0.013335214321633241, 0.01, 0.0074989420933245579,
+    0.005623413251903491, 0.0042169650342858229, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.0013335214321633241,
+    0.001, 0.00074989420933245586, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
+    0.00017782794100389227, 0.0001333521432163324};
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(rest, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
+    float *const row_max = (float *)(void *)(work + 281344); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 282368); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 283392); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 284416); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 285440); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 350976); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 416512); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 482048); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query + i, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 256 + i);
+        }
+        store_v4(query + i, load_v4(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_3 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+        vec_v4 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+    }
+    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+        }
+    }
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_4 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 256 + i, cos_v4(&angle6));
+            const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 256 + i, sin_v4(&angle7));
+        }
+    }
+    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 96 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_9 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_8 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new10 = k_tile_8 - t_9;
+                store_v4(k_tile + d * 96 + j, k_tile_new10);
+                key_3_in += k_tile_new10 * k_tile_new10;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_11 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_12 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle13 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle13));
+                const wide_v4 angle14 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle14));
+            }
+        }
+        /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_5 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) + ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key_5 * query_5 */
+        dot_v4(4, 256, j1 - j0, 64,
+               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_max_in = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v4(row_max_in, load_v4(score + j * 256 + i));
+            }
+            store_v4(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_17 = load_v4(old_max + i);
+            const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new18);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new18);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_20 = load_v4(row_max + i);
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_19 = load_v4(score + j * 256 + i);
+                const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
+                store_v4(score + j * 256 + i, score_new21);
+                row_sum_in += score_new21;
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_22 = load_v4(row_sum + i);
+        const mask_v4 t_23 = row_sum_22 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_22));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(rest, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
+    float *const row_max = (float *)(void *)(work + 281344); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 282368); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 283392); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 284416); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 285440); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 350976); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 416512); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 482048); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query + i, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 256 + i);
+        }
+        store_v3(query + i, load_v3(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_3 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+        vec_v3 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+    }
+    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+        }
+    }
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_4 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 256 + i, cos_v3(&angle6));
+            const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 256 + i, sin_v3(&angle7));
+        }
+    }
+    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 96 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_9 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_8 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new10 = k_tile_8 - t_9;
+                store_v3(k_tile + d * 96 + j, k_tile_new10);
+                key_3_in += k_tile_new10 * k_tile_new10;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_11 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_12 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle13 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle13));
+                const wide_v3 angle14 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle14));
+            }
+        }
+        /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_5 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) + ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key_5 * query_5 */
+        dot_v3(2, 256, j1 - j0, 64,
+               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_max_in = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v3(row_max_in, load_v3(score + j * 256 + i));
+            }
+            store_v3(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_17 = load_v3(old_max + i);
+            const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new18);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new18);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_20 = load_v3(row_max + i);
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_19 = load_v3(score + j * 256 + i);
+                const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
+                store_v3(score + j * 256 + i, score_new21);
+                row_sum_in += score_new21;
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_22 = load_v3(row_sum + i);
+        const mask_v3 t_23 = row_sum_22 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_22));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(rest, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 49920); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 50432); /* [i: 128] */
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const query_cos = (float *)(void *)(work + 50944); /* [t: 32, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 67328); /* [t: 32, i: 128] */
+    float *const query_5 = (float *)(void *)(work + 83712); /* [d: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 116480); /* [j: 96, i: 128] */
+    float *const row_max = (float *)(void *)(work + 165632); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 166144); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 166656); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 167168); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 167680); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 200448); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 233216); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 265984); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query + i, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 128 + i);
+        }
+        store_any(query + i, load_any(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_3 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = load_any(query + i) * 0.015625f;
+        vec_any query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new2 = q_tile_0 - t_1;
+            store_any(q_tile + d * 128 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+    }
+    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 128 + i, ((load_any(q_tile + d * 128 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+        }
+    }
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_4 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_5 = (i0 + i + lane_any) + t_4;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 128 + i, cos_any(&angle6));
+            const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 128 + i, sin_any(&angle7));
+        }
+    }
+    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 96 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_9 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_8 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new10 = k_tile_8 - t_9;
+                store_any(k_tile + d * 96 + j, k_tile_new10);
+                key_3_in += k_tile_new10 * k_tile_new10;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_11 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_12 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle13 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle13));
+                const wide_any angle14 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle14));
+            }
+        }
+        /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_5 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key_5 * query_5 */
+        dot_any(2, 128, j1 - j0, 64,
+               key_5, 1, 96, query_5, 128, score, 128, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_max_in = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_any(row_max_in, load_any(score + j * 128 + i));
+            }
+            store_any(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_17 = load_any(old_max + i);
+            const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new18);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new18);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_20 = load_any(row_max + i);
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_19 = load_any(score + j * 128 + i);
+                const vec_any score_new21 = exp2_any(score_19 - row_max_20);
+                store_any(score + j * 128 + i, score_new21);
+                row_sum_in += score_new21;
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_22 = load_any(row_sum + i);
+        const mask_any t_23 = row_sum_22 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_22));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile;  /* queries */
+    size_t bytes;  /* of workspace a thread */
+};
+
+static struct version version(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return (struct version){qk_norm_rows_v4, 256, 506624};
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct version){qk_norm_rows_v3, 256, 506624};
+#endif
+    return (struct version){qk_norm_rows_any, 128, 290560};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t qk_norm_params_size(void)
+{
+    return 0;
+}
+
+int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct qk_norm_params){0};
+    return 0;
+}
+
+size_t qk_norm_workspace(const struct attn_problem *problem)
+{
+    return version().bytes * (size_t)thread_count(problem);
+}
+
+int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version();
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_weight), 0},
+    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_bias), 0},
+    {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_weight), 0},
+    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_bias), 0},
+};
+
+static int any_params_init(void *params, uint64_t seed, void *storage)
+{
+    return qk_norm_params_init((struct qk_norm_params *)params, seed, storage);
+}
+
+static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return qk_norm_forward(problem, (const struct qk_norm_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel qk_norm_kernel = {
+    .name = "qk_norm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 4, .param = param, .params_bytes = sizeof(struct qk_norm_params),
+    .params_size = qk_norm_params_size, .params_init = any_params_init, .workspace = qk_norm_workspace, .forward = any_forward,
+};

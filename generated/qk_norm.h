@@ -1,0 +1,37 @@
+/* qk_norm.h, made by attnc 0.1.0: attnc qk_norm.yaml
+   causal softmax attention with learned layer norms of queries and keys before the rotation
+   Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (2023), section 2, QK normalization;
+   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.2
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+#ifndef QK_NORM_H
+#define QK_NORM_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct qk_norm_params {
+    const float *k_norm_weight; /* [64] */
+    const float *k_norm_bias; /* [64] */
+    const float *q_norm_weight; /* [64] */
+    const float *q_norm_bias; /* [64] */
+};
+
+/* Bytes that qk_norm_params_init needs for what it makes from a seed. */
+size_t qk_norm_params_size(void);
+/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *storage);
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */
+size_t qk_norm_workspace(const struct attn_problem *problem);
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
+int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace);
+extern const struct attn_kernel qk_norm_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,960 @@
+/* sliding_window.c, made by attnc 0.1.0: attnc sliding_window.yaml
+   causal softmax attention to the 4096 positions before a query
+   Jiang et al., Mistral 7B (2023), section 2, sliding window attention
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph sliding_window f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 128
+     axis e 128
+     axis t 64
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = table rope_theta [t] {1, 0.8659643233600653, 0.7498942093324559, 0.6493816315762113, 0.5623413251903491, 0.4869675251658631, 0.4216965034285822, 0.3651741272548377, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.2053525026457146,
+         0.1778279410038923, 0.1539926526059492, 0.1333521432163324, 0.11547819846894582, 0.1, 0.08659643233600653, 0.07498942093324558, 0.06493816315762113, 0.05623413251903491, 0.04869675251658631, 0.042169650342858224, 0.03651741272548377,
+         0.03162277660168379, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.01778279410038923, 0.01539926526059492, 0.01333521432163324, 0.011547819846894581, 0.01, 0.008659643233600654, 0.007498942093324558, 0.006493816315762113,
+         0.005623413251903491, 0.004869675251658631, 0.004216965034285823, 0.003651741272548377, 0.0031622776601683794, 0.0027384196342643613, 0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.001333521432163324, 0.0011547819846894581,
+         0.001, 0.0008659643233600654, 0.0007498942093324559, 0.0006493816315762113, 0.0005623413251903491, 0.0004869675251658631, 0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.0002738419634264361, 0.00023713737056616554, 0.0002053525026457146,
+         0.00017782794100389227, 0.0001539926526059492, 0.0001333521432163324, 0.00011547819846894582}
+     %4 = map [j t] cos(mul(j, %3))
+     %5 = map [j t] sin(mul(j, %3))
+     %6 = map [b g j d] add(mul(%1, %4[j, mod(d, 64)]), mul(mul(%1[b, g, j, select(lt(d, 64), add(d, 64), add(d, -64))], %5[j, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
+     %7 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %3))
+     %8 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %3))
+     %9 = map [b g m i d] add(mul(%0, %7[i, mod(d, 64)]), mul(mul(%0[b, g, m, i, select(lt(d, 64), add(d, 64), add(d, -64))], %8[i, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
+     %10 = contract [b g m i j] %9 %6
+     %11 = map [b g m i j] exp(mul(%10, 0.08838834764831843))
+     %12 = reduce sum 0 [b g m i] %11 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
+     %13 = contract [b g m i e] %11 %2 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
+     %14 = map [b g m i e] select(eq(%12, 0.0), 0.0, div(%13, %12))
+     output %14
+   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
+   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  tiles of 256 queries and 96 keys; 905216 bytes of workspace a thread
+     x86-64-v3  tiles of 128 queries and 96 keys; 526336 bytes of workspace a thread
+     generic    tiles of 64 queries and 96 keys; 336896 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp sliding_window.c … -lattnrt -lm */
+#include "sliding_window.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct sliding_window_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+static const double rope_theta[64] = {
+    1, 0.86596432336006535, 0.74989420933245587, 0.64938163157621132, 0.56234132519034907, 0.48696752516586311,
+    0.42169650342858223, 0.36517412725483772, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.20535250264571461,
+    0.17782794100389229, 0.15399265260594919, 0.1333521432163324, 0.11547819846894582, 0.10000000000000001, 0.086596432336006529,
+    0.074989420933245579, 0.064938163157621132, 0.056234132519034911, 0.048696752516586311, 0.042169650342858224, 0.036517412725483769,
+    0.031622776601683791, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.017782794100389229, 0.015399265260594919,
+    0.013335214321633241, 0.011547819846894581, 0.01, 0.0086596432336006543, 0.0074989420933245579, 0.006493816315762113,
+    0.005623413251903491, 0.004869675251658631, 0.0042169650342858229, 0.0036517412725483771, 0.0031622776601683794, 0.0027384196342643613,
+    0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.0013335214321633241, 0.0011547819846894581,
+    0.001, 0.00086596432336006539, 0.00074989420933245586, 0.00064938163157621134, 0.0005623413251903491, 0.0004869675251658631,
+    0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.00027384196342643611, 0.00023713737056616554, 0.00020535250264571461,
+    0.00017782794100389227, 0.00015399265260594919, 0.0001333521432163324, 0.00011547819846894582};
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(rest, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 163840); /* [t: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 229376); /* [d: 128, i: 256] */
+    float *const score = (float *)(void *)(work + 360448); /* [j: 96, i: 256] */
+    float *const row_max = (float *)(void *)(work + 458752); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 459776); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 460800); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 461824); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 462848); /* [e: 128, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 593920); /* [e: 128, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 724992); /* [d: 128, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 856064); /* [d: 128, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        for (int64_t t = 0; t < 64; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 256 + i, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 256 + i, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d % 64) * 256 + i)) + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 256 + i) * load_v4(query_sin + (d % 64) * 256 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 128; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 128; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 64; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 128; d++) {
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_v4(4, 256, j1 - j0, 128,
+               key, 1, 96, query, 256, score, 256, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_7 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                const ints_v4 t_9 = t_8 + (-4096);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j * 256 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_max_in = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v4(row_max_in, load_v4(score + j * 256 + i));
+            }
+            store_v4(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_10 = load_v4(old_max + i);
+            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new11);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_13 = load_v4(row_max + i);
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_12 = load_v4(score + j * 256 + i);
+                const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
+                store_v4(score + j * 256 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v4(4, 256, 128, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_15 = load_v4(row_sum + i);
+        const mask_v4 t_16 = row_sum_15 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_15));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 128; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(rest, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 131072); /* [t: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 163840); /* [d: 128, i: 128] */
+    float *const score = (float *)(void *)(work + 229376); /* [j: 96, i: 128] */
+    float *const row_max = (float *)(void *)(work + 278528); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 279040); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 279552); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 280064); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 280576); /* [e: 128, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 346112); /* [e: 128, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 411648); /* [d: 128, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 477184); /* [d: 128, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        for (int64_t t = 0; t < 64; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 128 + i, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 128 + i, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v3(query + d * 128 + i, ((load_v3(q_tile + d * 128 + i) * load_v3(query_cos + (d % 64) * 128 + i)) + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 128 + i) * load_v3(query_sin + (d % 64) * 128 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 128; e++) {
+            store_v3(sum + e * 128 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 128 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 128; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 64; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 128; d++) {
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_v3(2, 128, j1 - j0, 128,
+               key, 1, 96, query, 128, score, 128, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_7 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                const ints_v3 t_9 = t_8 + (-4096);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 128 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j * 128 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_max_in = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v3(row_max_in, load_v3(score + j * 128 + i));
+            }
+            store_v3(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_10 = load_v3(old_max + i);
+            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new11);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_13 = load_v3(row_max + i);
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_12 = load_v3(score + j * 128 + i);
+                const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
+                store_v3(score + j * 128 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v3(2, 128, 128, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_15 = load_v3(row_sum + i);
+        const mask_v3 t_16 = row_sum_15 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_v3(sum + e * 128 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 128 + i) / row_sum_15));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 128; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(rest, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+static void sliding_window_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 114688); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 131072); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 163840); /* [j: 96, i: 64] */
+    float *const row_max = (float *)(void *)(work + 188416); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 188672); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 188928); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 189184); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 189440); /* [e: 128, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 222208); /* [e: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 254976); /* [d: 128, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 287744); /* [d: 128, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        for (int64_t t = 0; t < 64; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 128; e++) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 128; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 64; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 128; d++) {
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_any(2, 64, j1 - j0, 128,
+               key, 1, 96, query, 64, score, 64, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_7 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                const ints_any t_9 = t_8 + (-4096);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_max_in = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_any(row_max_in, load_any(score + j * 64 + i));
+            }
+            store_any(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_10 = load_any(old_max + i);
+            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new11);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_13 = load_any(row_max + i);
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_12 = load_any(score + j * 64 + i);
+                const vec_any score_new14 = exp2_any(score_12 - row_max_13);
+                store_any(score + j * 64 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_any(2, 64, 128, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_15 = load_any(row_sum + i);
+        const mask_any t_16 = row_sum_15 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_any(sum + e * 64 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_15));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 128; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile;  /* queries */
+    size_t bytes;  /* of workspace a thread */
+};
+
+static struct version version(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return (struct version){sliding_window_rows_v4, 256, 905216};
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct version){sliding_window_rows_v3, 128, 526336};
+#endif
+    return (struct version){sliding_window_rows_any, 64, 336896};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t sliding_window_params_size(void)
+{
+    return 0;
+}
+
+int sliding_window_params_init(struct sliding_window_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct sliding_window_params){0};
+    return 0;
+}
+
+size_t sliding_window_workspace(const struct attn_problem *problem)
+{
+    return version().bytes * (size_t)thread_count(problem);
+}
+
+int sliding_window_forward(const struct attn_problem *problem, const struct sliding_window_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 128, 128, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version();
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static int any_params_init(void *params, uint64_t seed, void *storage)
+{
+    return sliding_window_params_init((struct sliding_window_params *)params, seed, storage);
+}
+
+static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return sliding_window_forward(problem, (const struct sliding_window_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel sliding_window_kernel = {
+    .name = "sliding_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct sliding_window_params),
+    .params_size = sliding_window_params_size, .params_init = any_params_init, .workspace = sliding_window_workspace, .forward = any_forward,
+};
