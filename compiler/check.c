@@ -131,7 +131,7 @@ static double difference(const struct sample *s, const double *out, bool as_allo
             if (!(d <= worst)) worst = d;
         }
     }
-    return (int)worst;
+    return worst;
 }
 
 static void report(struct checking *c, const char *what, double worst, bool good, const char *unit)

@@ -377,7 +377,8 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         bool exact = !expr_has(e, EXPR_OPERAND);
         for (int k = 0; k < expr_arity(e->op); k++) {
             struct term t = term_of(n, e->arg[k], level);
-            part[k] = wrapped(n, t.kind == KIND_REAL && exact ? as_double(n, t).c : t.kind == KIND_DOUBLE && !exact ? as_real(n, t).c : t.c);
+            bool compares = infix(e->op) && e->op != EXPR_AND && e->op != EXPR_OR;
+            part[k] = wrapped(n, !compares ? t.c : exact ? as_double(n, t).c : as_real(n, t).c);
         }
         if (e->op == EXPR_NOT) return (struct term){format(n, "!%s", part[0]), kind, false, false};
         if (e->op == EXPR_SELECT) return (struct term){format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};

@@ -150,11 +150,17 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
             return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
                              b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
         if (integers && offset(b)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
+        if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_SUB, a, b->arg[0], NULL);
+        if (integers && a->op == EXPR_NEG && b->op != EXPR_INT) return expr_make(m, EXPR_SUB, b, a->arg[0], NULL);
         return NULL;
     case EXPR_SUB:
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && a == b) return expr_int(m, 0);
         if (integers && b->op == EXPR_INT && b->integer != INT64_MIN) return expr_make(m, EXPR_ADD, a, expr_int(m, -b->integer), NULL);
+        if (integers && expr_is_real(a, 0)) return expr_make(m, EXPR_NEG, b, NULL, NULL);
+        if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_ADD, a, b->arg[0], NULL);
+        if (integers && offset(a)) return expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, a->arg[0], b, NULL), a->arg[1], NULL);
+        if (integers && offset(b)) return expr_make(m, EXPR_SUB, expr_make(m, EXPR_SUB, a, b->arg[0], NULL), b->arg[1], NULL);
         if (infinite(a)) return a;
         if (infinite(b)) return expr_real(m, -b->real);
         return NULL;
@@ -195,7 +201,11 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_MIN:
     case EXPR_MAX: return a == b ? a : NULL;
     case EXPR_ABS: return a->op == EXPR_ABS ? a : NULL;
-    case EXPR_NEG: return a->op == EXPR_NEG ? a->arg[0] : NULL;
+    case EXPR_NEG:
+        if (a->op == EXPR_NEG) return a->arg[0];
+        if (integers && a->op == EXPR_SUB) return expr_make(m, EXPR_SUB, a->arg[1], a->arg[0], NULL);
+        if (integers && offset(a)) return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
+        return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
     case EXPR_REAL:
     case EXPR_INT:

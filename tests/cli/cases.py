@@ -58,7 +58,8 @@ class Place:
         environment = {k: v for k, v in {**self.environment, **(env or {})}.items() if v is not None}
         done = execute([self.suite.attnc, *words], cwd=cwd or self.folder, env=environment, **options)
         wanted = status if isinstance(status, tuple) else (status,)
-        check(done.returncode in wanted, 'exit status %d, not %s: attnc %s\n%s' % (done.returncode, ' or '.join(map(str, wanted)), ' '.join(map(str, words)), (done.stderr or '').strip()[:600]))
+        check(done.returncode in wanted, 'exit status %d, not %s: attnc %s\n%s' % (
+            done.returncode, ' or '.join(map(str, wanted)), ' '.join(map(str, words)), (done.stderr or '').strip()[:600]))
         if done.returncode == 0 and done.stderr is not None:
             check(not re.search(r'\berror\b', done.stderr), 'status 0 with an error: ' + done.stderr)
         elif done.stderr is not None:

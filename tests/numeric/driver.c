@@ -27,12 +27,14 @@ struct block {
     size_t mapped, bytes;
 };
 
-static size_t page_size(void) {
+static size_t page_size(void)
+{
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* The data end at the far fence (as nearly as `align` lets them), or begin at the near one. */
-static struct block block_new(size_t bytes, size_t align, bool at_front) {
+static struct block block_new(size_t bytes, size_t align, bool at_front)
+{
     size_t page = page_size(), inner = (bytes + SLACK + page - 1) / page * page;
     struct block b = {.mapped = inner + 2 * page, .bytes = bytes};
     b.map = mmap(NULL, b.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,22 +51,24 @@ static struct block block_new(size_t bytes, size_t align, bool at_front) {
     return b;
 }
 
-static bool block_whole(const struct block *b) {
+static bool block_whole(const struct block *b)
+{
     const unsigned char *begin = b->map + page_size(), *end = b->map + b->mapped - page_size();
     for (const unsigned char *p = begin; p < end; p++) {
-        if ((p < b->data || p >= b->data + b->bytes) && *p != PATTERN)
-            return false;
+        if ((p < b->data || p >= b->data + b->bytes) && *p != PATTERN) return false;
     }
     return true;
 }
 
-static void block_free(struct block *b) {
+static void block_free(struct block *b)
+{
     munmap(b->map, b->mapped);
 }
 
 /* ---- numbers that depend on where they stand only ---- */
 
-static double number(uint64_t array, uint64_t at) {
+static double number(uint64_t array, uint64_t at)
+{
     uint64_t x = (array << 40) + at + 1;
     double sum = 0;
     for (int i = 0; i < 3; i++) {
@@ -77,7 +81,8 @@ static double number(uint64_t array, uint64_t at) {
     return 2 * sum - 3;
 }
 
-static void store(void *data, size_t at, double x) {
+static void store(void *data, size_t at, double x)
+{
     if (kernel->dtype == ATTN_F64)
         ((double *)data)[at] = x;
     else
@@ -93,7 +98,8 @@ struct shape {
     int64_t batch, heads, kv_heads, n_q, n_k;
 };
 
-static struct attn_strides strides_of(enum layout layout, int64_t heads, int64_t n, int64_t width) {
+static struct attn_strides strides_of(enum layout layout, int64_t heads, int64_t n, int64_t width)
+{
     struct attn_strides s = {0};
     if (layout == PADDED)
         s.row = width + 3, s.head = s.row * n + 5, s.batch = s.head * heads + 7;
@@ -102,29 +108,29 @@ static struct attn_strides strides_of(enum layout layout, int64_t heads, int64_t
     return s;
 }
 
-static struct attn_strides filled_in(struct attn_strides s, int64_t heads, int64_t n, int64_t width) {
-    if (s.batch == 0 && s.head == 0 && s.row == 0)
-        s = (struct attn_strides){.batch = heads * n * width, .head = n * width, .row = width};
+static struct attn_strides filled_in(struct attn_strides s, int64_t heads, int64_t n, int64_t width)
+{
+    if (s.batch == 0 && s.head == 0 && s.row == 0) s = (struct attn_strides){.batch = heads * n * width, .head = n * width, .row = width};
     return s;
 }
 
-static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int64_t n, int64_t width) {
+static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int64_t n, int64_t width)
+{
     return batch * heads * n == 0 ? 0 : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
 }
 
 /* q, k or v: NaN between the rows, numbers in them. */
-static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n, int64_t width, bool front) {
+static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n, int64_t width, bool front)
+{
     struct attn_strides s = filled_in(given, heads, n, width);
     size_t size = attn_dtype_size(kernel->dtype), count = elements(s, batch, heads, n, width);
     struct block b = block_new(count * size, size, front);
-    for (size_t i = 0; i < count; i++)
-        store(b.data, i, (double)NAN);
+    for (size_t i = 0; i < count; i++) store(b.data, i, (double)NAN);
     uint64_t at = 0;
     for (int64_t x = 0; x < batch; x++) {
         for (int64_t h = 0; h < heads; h++) {
             for (int64_t i = 0; i < n; i++) {
-                for (int64_t d = 0; d < width; d++)
-                    store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++));
+                for (int64_t d = 0; d < width; d++) store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++));
             }
         }
     }
@@ -138,7 +144,8 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
-static struct call call_new(struct shape s, enum layout layout, int threads) {
+static struct call call_new(struct shape s, enum layout layout, int threads)
+{
     struct call c = {.problem = {.batch = s.batch, .heads = s.heads, .kv_heads = s.kv_heads, .n_q = s.n_q, .n_k = s.n_k, .threads = threads}};
     int64_t D = kernel->head_dim, E = kernel->value_dim;
     bool front = layout == FRONT;
@@ -155,8 +162,7 @@ static struct call call_new(struct shape s, enum layout layout, int threads) {
     for (int p = 0; p < kernel->params; p++) {
         int64_t shape[4], count = 1;
         attn_param_shape(&kernel->param[p], &c.problem, shape);
-        for (int r = 0; r < kernel->param[p].rank; r++)
-            count *= shape[r];
+        for (int r = 0; r < kernel->param[p].rank; r++) count *= shape[r];
         size_t bytes = attn_dtype_size(kernel->param[p].dtype);
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
@@ -173,30 +179,29 @@ static struct call call_new(struct shape s, enum layout layout, int threads) {
     return c;
 }
 
-static int call_run(struct call *c) {
+static int call_run(struct call *c)
+{
     return kernel->forward(&c->problem, kernel->params ? c->params : NULL, c->q.data, c->k.data, c->v.data, c->out.data, c->workspace.data);
 }
 
-static void call_free(struct call *c) {
-    if (!block_whole(&c->out) || !block_whole(&c->workspace))
-        FAIL("wrote outside of %s", block_whole(&c->out) ? "the workspace" : "out");
-    if (!block_whole(&c->q) || !block_whole(&c->k) || !block_whole(&c->v))
-        FAIL("wrote beside its inputs");
+static void call_free(struct call *c)
+{
+    if (!block_whole(&c->out) || !block_whole(&c->workspace)) FAIL("wrote outside of %s", block_whole(&c->out) ? "the workspace" : "out");
+    if (!block_whole(&c->q) || !block_whole(&c->k) || !block_whole(&c->v)) FAIL("wrote beside its inputs");
     block_free(&c->q), block_free(&c->k), block_free(&c->v), block_free(&c->out), block_free(&c->workspace);
-    for (int p = 0; p < kernel->params; p++)
-        block_free(&c->param[p]);
+    for (int p = 0; p < kernel->params; p++) block_free(&c->param[p]);
     free(c->params);
 }
 
 /* out as a contiguous array; what lies between its rows has to be untouched. */
-static unsigned char *call_result(const struct call *c) {
+static unsigned char *call_result(const struct call *c)
+{
     const struct attn_problem *p = &c->problem;
     size_t size = attn_dtype_size(kernel->dtype), row = (size_t)kernel->value_dim * size;
     struct attn_strides s = filled_in(p->out, p->heads, p->n_q, kernel->value_dim);
     unsigned char *result = malloc((size_t)(p->batch * p->heads * p->n_q) * row + 1), *to = result;
     unsigned char *rest = malloc(c->out.bytes + 1);
-    if (!result || !rest)
-        abort();
+    if (!result || !rest) abort();
     memcpy(rest, c->out.data, c->out.bytes);
     for (int64_t b = 0; b < p->batch; b++) {
         for (int64_t h = 0; h < p->heads; h++) {
@@ -217,12 +222,12 @@ static unsigned char *call_result(const struct call *c) {
     return result;
 }
 
-static unsigned char *answer(struct shape s, enum layout layout, int threads, int workspace_byte, size_t *bytes) {
+static unsigned char *answer(struct shape s, enum layout layout, int threads, int workspace_byte, size_t *bytes)
+{
     struct call c = call_new(s, layout, threads);
     memset(c.workspace.data, workspace_byte, c.workspace.bytes);
     int error = call_run(&c);
-    if (error)
-        FAIL("forward returned %d (%s)", error, attn_strerror(error));
+    if (error) FAIL("forward returned %d (%s)", error, attn_strerror(error));
     *bytes = (size_t)(s.batch * s.heads * s.n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
     unsigned char *result = call_result(&c);
     for (size_t i = 0; i < *bytes / attn_dtype_size(kernel->dtype); i++) {
@@ -243,7 +248,8 @@ static const struct shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static void check_same(struct shape s, enum layout layout, int threads, int byte, const unsigned char *expected, size_t bytes) {
+static void check_same(struct shape s, enum layout layout, int threads, int byte, const unsigned char *expected, size_t bytes)
+{
     size_t got;
     unsigned char *result = answer(s, layout, threads, byte, &got);
     if (got != bytes || memcmp(expected, result, bytes) != 0)
@@ -253,39 +259,39 @@ static void check_same(struct shape s, enum layout layout, int threads, int byte
 }
 
 /* Strides change nothing, nothing outside of the arrays is read or written, and what the workspace held does not matter. */
-static void check_layouts(void) {
+static void check_layouts(void)
+{
     for (int i = 0; i < SHAPES; i++) {
         size_t bytes;
         unsigned char *expected = answer(shapes[i], CONTIGUOUS, 1, 0, &bytes);
-        for (enum layout layout = CONTIGUOUS; layout < LAYOUTS; layout++)
-            check_same(shapes[i], layout, 1, layout % 2 ? 0xFF : 0x7F, expected, bytes);
+        for (enum layout layout = CONTIGUOUS; layout < LAYOUTS; layout++) check_same(shapes[i], layout, 1, layout % 2 ? 0xFF : 0x7F, expected, bytes);
         free(expected);
     }
 }
 
-static void check_threads(void) {
+static void check_threads(void)
+{
     static const struct shape big[] = {{2, 4, 2, 200, 200}, {1, 1, 1, 450, 450}, {1, 2, 2, 3, 700}};
     static const int threads[] = {2, 3, 7, 0};
     for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
         size_t bytes;
         unsigned char *expected = answer(big[i], CONTIGUOUS, 1, 0xFF, &bytes);
-        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++)
-            check_same(big[i], CONTIGUOUS, threads[t], 0xFF, expected, bytes);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) check_same(big[i], CONTIGUOUS, threads[t], 0xFF, expected, bytes);
         free(expected);
     }
 }
 
-static bool untouched(const struct block *b) {
+static bool untouched(const struct block *b)
+{
     for (size_t i = 0; i < b->bytes; i++) {
-        if (b->data[i] != PATTERN)
-            return false;
+        if (b->data[i] != PATTERN) return false;
     }
     return true;
 }
 
-static void expect(const char *what, struct call *c, int got, int wanted) {
-    if (got != wanted)
-        FAIL("%s: %d (%s), not %d (%s)", what, got, attn_strerror(got), wanted, attn_strerror(wanted));
+static void expect(const char *what, struct call *c, int got, int wanted)
+{
+    if (got != wanted) FAIL("%s: %d (%s), not %d (%s)", what, got, attn_strerror(got), wanted, attn_strerror(wanted));
     if (!untouched(&c->out)) {
         FAIL("%s: wrote to out", what);
         memset(c->out.data, PATTERN, c->out.bytes);
@@ -293,17 +299,18 @@ static void expect(const char *what, struct call *c, int got, int wanted) {
 }
 
 /* The problem with one member changed, and what forward has to say of it. */
-#define BAD(what, wanted, change)                                                                                                       \
-    do {                                                                                                                                \
-        struct attn_problem saved = c.problem;                                                                                          \
-        struct attn_problem *p = &c.problem;                                                                                            \
-        change;                                                                                                                         \
-        (void)kernel->workspace(p);                                                                                                     \
-        expect(what, &c, call_run(&c), wanted);                                                                                         \
-        c.problem = saved;                                                                                                              \
+#define BAD(what, wanted, change) \
+    do { \
+        struct attn_problem saved = c.problem; \
+        struct attn_problem *p = &c.problem; \
+        change; \
+        (void)kernel->workspace(p); \
+        expect(what, &c, call_run(&c), wanted); \
+        c.problem = saved; \
     } while (0)
 
-static void check_errors(void) {
+static void check_errors(void)
+{
     struct call c = call_new((struct shape){2, 4, 2, 10, 12}, CONTIGUOUS, 2);
     void *params = kernel->params ? c.params : NULL, *q = c.q.data, *k = c.k.data, *v = c.v.data, *out = c.out.data, *workspace = c.workspace.data;
     const struct attn_problem *p0 = &c.problem;
@@ -311,16 +318,14 @@ static void check_errors(void) {
     expect("k is NULL", &c, kernel->forward(p0, params, q, NULL, v, out, workspace), ATTN_EPOINTER);
     expect("v is NULL", &c, kernel->forward(p0, params, q, k, NULL, out, workspace), ATTN_EPOINTER);
     expect("out is NULL", &c, kernel->forward(p0, params, q, k, v, NULL, workspace), ATTN_EPOINTER);
-    if (kernel->forward(NULL, params, q, k, v, out, workspace) >= 0)
-        FAIL("the problem is NULL: no error");
+    if (kernel->forward(NULL, params, q, k, v, out, workspace) >= 0) FAIL("the problem is NULL: no error");
     if (c.problem.workspace_bytes > 0) {
         expect("workspace is NULL", &c, kernel->forward(p0, params, q, k, v, out, NULL), ATTN_EPOINTER);
         BAD("workspace too small", ATTN_EWORKSPACE, p->workspace_bytes -= 1);
         BAD("workspace of 1 byte", ATTN_EWORKSPACE, p->workspace_bytes = 1);
         expect("workspace not aligned", &c, kernel->forward(p0, params, q, k, v, out, (char *)workspace + 4), ATTN_EALIGN);
     }
-    if (kernel->params > 0)
-        expect("params is NULL", &c, kernel->forward(p0, NULL, q, k, v, out, workspace), ATTN_EPARAM);
+    if (kernel->params > 0) expect("params is NULL", &c, kernel->forward(p0, NULL, q, k, v, out, workspace), ATTN_EPARAM);
     for (int i = 0; i < kernel->params; i++) {
         void *saved, *none = NULL;
         char *member = (char *)c.params + kernel->param[i].offset;
@@ -345,36 +350,31 @@ static void check_errors(void) {
     BAD("no queries", 0, p->n_q = 0);
     BAD("no batch", 0, p->batch = 0);
     int error = call_run(&c);
-    if (error || untouched(&c.out))
-        FAIL("the good call after the bad ones returned %d (%s)", error, attn_strerror(error));
+    if (error || untouched(&c.out)) FAIL("the good call after the bad ones returned %d (%s)", error, attn_strerror(error));
     c.problem.workspace_bytes = 0;
-    if ((error = call_run(&c)) != 0)
-        FAIL("workspace_bytes 0 (the caller vouches) returned %d (%s)", error, attn_strerror(error));
+    if ((error = call_run(&c)) != 0) FAIL("workspace_bytes 0 (the caller vouches) returned %d (%s)", error, attn_strerror(error));
     c.problem.n_k = 0;
     memset(c.out.data, PATTERN, c.out.bytes);
     error = call_run(&c);
     bool zero = true;
-    for (size_t i = 0; i < c.out.bytes; i++)
-        zero = zero && c.out.data[i] == 0;
+    for (size_t i = 0; i < c.out.bytes; i++) zero = zero && c.out.data[i] == 0;
     if (error || !zero)
         FAIL("no keys: returned %d (%s), out is %s", error, attn_strerror(error), zero ? "0" : untouched(&c.out) ? "untouched, not 0" : "not 0");
     call_free(&c);
     for (int e = -20; e <= 5; e++) {
-        if (!attn_strerror(e) || !*attn_strerror(e))
-            FAIL("attn_strerror(%d) says nothing", e);
+        if (!attn_strerror(e) || !*attn_strerror(e)) FAIL("attn_strerror(%d) says nothing", e);
     }
 }
 
 /* What a call needs beside its arrays does not grow with n. */
-static void check_workspace(void) {
+static void check_workspace(void)
+{
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 4096, .n_k = 4096, .threads = 2};
     size_t small = kernel->workspace(&p);
     p.n_q = p.n_k = 1048576;
     size_t large = kernel->workspace(&p);
-    if (large != small)
-        FAIL("%zu bytes at n = 4096, %zu at n = 1048576", small, large);
-    if (small % 64 != 0)
-        FAIL("%zu bytes is no multiple of 64", small);
+    if (large != small) FAIL("%zu bytes at n = 4096, %zu at n = 1048576", small, large);
+    if (small % 64 != 0) FAIL("%zu bytes is no multiple of 64", small);
     p.threads = 1;
     printf("info %zu bytes of workspace on one thread, %zu on two\n", kernel->workspace(&p), large);
 }
@@ -391,28 +391,34 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t align, size_t bytes);
 int __wrap_posix_memalign(void **to, size_t align, size_t bytes);
-void *__wrap_malloc(size_t bytes) {
+void *__wrap_malloc(size_t bytes)
+{
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __real_malloc(bytes);
 }
-void *__wrap_calloc(size_t count, size_t bytes) {
+void *__wrap_calloc(size_t count, size_t bytes)
+{
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __real_calloc(count, bytes);
 }
-void *__wrap_realloc(void *old, size_t bytes) {
+void *__wrap_realloc(void *old, size_t bytes)
+{
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __real_realloc(old, bytes);
 }
-void *__wrap_aligned_alloc(size_t align, size_t bytes) {
+void *__wrap_aligned_alloc(size_t align, size_t bytes)
+{
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __real_aligned_alloc(align, bytes);
 }
-int __wrap_posix_memalign(void **to, size_t align, size_t bytes) {
+int __wrap_posix_memalign(void **to, size_t align, size_t bytes)
+{
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __real_posix_memalign(to, align, bytes);
 }
 
-static void check_allocations(void) {
+static void check_allocations(void)
+{
     for (int threads = 1; threads <= 3; threads += 2) {
         struct call c = call_new((struct shape){2, 4, 2, 150, 150}, CONTIGUOUS, threads);
         for (int turn = 0; turn < 3; turn++) {
@@ -426,7 +432,8 @@ static void check_allocations(void) {
     }
 }
 #else
-static void check_allocations(void) {
+static void check_allocations(void)
+{
     puts("info not built to count allocations");
 }
 #endif
@@ -434,16 +441,17 @@ static void check_allocations(void) {
 /* Several callers at once, each with its own out and workspace, share the inputs. */
 static const struct shape shared_shape = {1, 2, 1, 150, 150};
 
-static void *caller(void *argument) {
+static void *caller(void *argument)
+{
     struct call *c = argument;
     for (int turn = 0; turn < 3; turn++) {
-        if (call_run(c) != 0)
-            return c;
+        if (call_run(c) != 0) return c;
     }
     return NULL;
 }
 
-static void check_callers(void) {
+static void check_callers(void)
+{
     enum { CALLERS = 4 };
     struct call c[CALLERS];
     pthread_t thread[CALLERS];
@@ -459,15 +467,13 @@ static void check_callers(void) {
         }
     }
     for (int i = 0; i < CALLERS; i++) {
-        if (pthread_create(&thread[i], NULL, caller, &c[i]) != 0)
-            abort();
+        if (pthread_create(&thread[i], NULL, caller, &c[i]) != 0) abort();
     }
     for (int i = 0; i < CALLERS; i++) {
         void *failed;
         pthread_join(thread[i], &failed);
         unsigned char *result = call_result(&c[i]);
-        if (failed || memcmp(result, expected, bytes) != 0)
-            FAIL("caller %d of %d at once got %s", i + 1, CALLERS, failed ? "an error" : "other bits");
+        if (failed || memcmp(result, expected, bytes) != 0) FAIL("caller %d of %d at once got %s", i + 1, CALLERS, failed ? "an error" : "other bits");
         free(result);
     }
     for (int i = CALLERS - 1; i >= 0; i--) {
@@ -483,11 +489,12 @@ static const struct {
     const char *name;
     void (*run)(void);
 } checks[] = {
-    {"layouts", check_layouts},     {"threads", check_threads}, {"errors", check_errors}, {"workspace", check_workspace},
-    {"allocations", check_allocations}, {"callers", check_callers},
+    {"layouts", check_layouts},     {"threads", check_threads},         {"errors", check_errors},
+    {"workspace", check_workspace}, {"allocations", check_allocations}, {"callers", check_callers},
 };
 
-int main(int count, char **name) {
+int main(int count, char **name)
+{
     for (int i = 1; i < count; i++) {
         bool known = false;
         for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
