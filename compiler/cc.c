@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { MAX_WORDS = 64, MAX_ARGUMENTS = 2 * MAX_WORDS + 16, MAX_LOG = 1 << 16 };
 
 struct words {

@@ -35,11 +35,19 @@ static enum status write_depfile(const struct options *o, const char *stem, cons
     return status;
 }
 
-static enum status compile_one(const struct options *o, const char *file)
+/* `names` are those of the specs before this one, whose outputs must not be overwritten; this one's is added. */
+static enum status compile_one(const struct options *o, const char *file, struct text *names)
 {
     enum status status;
     struct product *p = product_make(file, o, &status);
     if (!p) return status;
+    const char *entry = arena_printf(p->arena, " %s ", p->spec->name);
+    if (names->data && strstr(names->data, entry) && !o->to_stdout) {
+        complain(o, "%s: an earlier spec has the name '%s' too; give one of them another with 'name:'", file, p->spec->name);
+        product_free(p);
+        return STATUS_INPUT;
+    }
+    text_add(names, "%s", entry);
     struct text graph = {0}, loops = {0}, stem = {0};
     graph_print(p->graph, &graph);
     loops_print(p->compilation[0]->loops, &loops);
@@ -79,9 +87,11 @@ static enum status compile_one(const struct options *o, const char *file)
 int command_compile(const struct options *o)
 {
     enum status worst = STATUS_DONE;
+    struct text names = {0};
     for (int k = 0; k < o->files; k++) {
-        enum status status = compile_one(o, o->file[k]);
+        enum status status = compile_one(o, o->file[k], &names);
         if (status > worst) worst = status;
     }
+    text_free(&names);
     return (int)worst;
 }

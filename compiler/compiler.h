@@ -225,10 +225,12 @@ struct emitter {
     const char *suffix, *real; /* "v4", "float" */
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
-    bool uses_dot, uses_add;
+    bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
     struct text *out;
     int indent, temporaries;
 };
+/* One line of C, or more when it is long: it is cut at blanks. */
+void emit_wrapped(struct text *out, int indent, const char *text);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Vector types and the functions that x->uses asks for. */
 void emit_vector_functions(struct emitter *x);

@@ -11,17 +11,22 @@ static const char *real_type(enum dtype dtype)
     return dtype == DTYPE_F64 ? "double" : "float";
 }
 
-/* Text as it may stand in a C comment. */
-static void comment_text(struct text *out, const char *text, const char *indent)
+/* Lines of text as they may stand in a C comment. */
+static void comment_text(struct text *out, const char *text, int indent)
 {
-    for (const char *c = text; *c; c++) {
-        if (*c == '\n') {
-            if (c[1]) text_add(out, "\n%s", indent);
+    struct text line = {0};
+    for (const char *c = text;; c++) {
+        if (*c == '\n' || !*c) {
+            emit_wrapped(out, indent, line.data ? line.data : "");
+            line.length = 0;
+            if (line.data) *line.data = 0;
+            if (!*c || !c[1]) break;
         } else if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
-            text_add(out, "%c ", *c);
+            text_add(&line, "%c ", *c);
         else
-            text_append(out, c, 1);
+            text_append(&line, c, 1);
     }
+    text_free(&line);
 }
 
 static const char *upper(struct arena *arena, const char *name)
@@ -74,7 +79,7 @@ static void params_struct(const struct compilation *c, struct text *out)
     if (param_count(g) == 0) text_add(out, "    int none; /* this variant has no parameters: pass NULL */\n");
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].op != GRAPH_PARAM) continue;
-        const char *shape[MAX_RANK], *said[MAX_RANK];
+        const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
         int rank = param_shape(g, &g->value[v], shape, said);
         text_add(out, "    const %s *%s; /* [", real, emit_name(g->module->arena, g->value[v].name));
         for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
@@ -89,11 +94,7 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 {
     const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = upper(c->graph->module->arena, name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, command);
-    if (*c->spec->description) {
-        text_add(out, "   ");
-        comment_text(out, c->spec->description, "   ");
-        text_add(out, "\n");
-    }
+    if (*c->spec->description) comment_text(out, c->spec->description, 3);
     text_add(
         out,
         "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
@@ -119,15 +120,11 @@ static void preamble(const struct compilation *const *c, int targets, const char
 {
     const struct spec *spec = c[0]->spec;
     text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, command);
-    if (*spec->description) {
-        text_add(out, "   ");
-        comment_text(out, spec->description, "   ");
-        text_add(out, "\n");
-    }
-    text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n     ");
+    if (*spec->description) comment_text(out, spec->description, 3);
+    text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
     graph_print(c[0]->meaning, &graph);
-    comment_text(out, graph.data, "     ");
+    comment_text(out, graph.data, 5);
     text_free(&graph);
     text_add(
         out,
@@ -199,71 +196,89 @@ static const char *base(struct emitter *x, const struct array *a)
     return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
 }
 
-static void rows_function(struct emitter *x)
+/* Where every array is: tiles in the thread's workspace, the others at the element of this task's b, g and m. */
+static void array_pointers(struct emitter *x, const char *body, struct text *out)
 {
-    struct text *out = x->out, body = {0};
-    const char *name = x->c->spec->name;
-    /* the parallel loops become one task number; the last tiles come first, for they may have the most keys */
-    const struct stmt *s = x->l->body, *loop[MAX_RANK];
-    int loops = 0;
-    for (; s && s->op == LOOPS_FOR && s->parallel; s = s->body) loop[loops++] = s;
-    x->out = &body;
-    x->indent = 4;
-    emit_statements(x, s);
-    /* declarations, the last first: each is made when what follows has its word */
-    struct text lines = {0};
-    const char *const sizes[][2] = {{"batch", "call->p.batch"},
-                                    {"kv_heads", "call->p.kv_heads"},
-                                    {"members", "call->p.heads / call->p.kv_heads"},
-                                    {"n_q", "call->p.n_q"},
-                                    {"n_k", "call->p.n_k"}};
-    struct text pointers = {0};
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
         const char *c = emit_name(x->m->arena, array->name);
         if (array->kind == ARRAY_TABLE) continue;
         if (array->kind == ARRAY_TILE) {
-            text_add(&pointers, "    %s *const %s = (%s *)(void *)(work + %lld); /* [", x->real, c, x->real, (long long)array->offset);
-            for (int k = 0; k < array->rank; k++)
-                text_add(&pointers, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
-            text_add(&pointers, "] */\n");
-        } else {
-            text_add(&pointers, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
-            const char *row = arena_printf(x->m->arena, "%s_row", c);
-            if (has_word(body.data, row)) text_add(&pointers, "    const int64_t %s = call->p.%s.row;\n", row, c);
+            text_add(out, "    %s *const %s = (%s *)(void *)(work + %lld); /* [", x->real, c, x->real, (long long)array->offset);
+            for (int k = 0; k < array->rank; k++) text_add(out, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
+            text_add(out, "] */\n");
+            continue;
         }
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
+        const char *row = arena_printf(x->m->arena, "%s_row", c);
+        if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
     }
-    const struct stmt *last = loop[loops - 1];
-    const char *i = x->m->axis[last->axis].name, *n = emit_size(x->m, last->axis);
-    text_add(&lines, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - task %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", n,
-             (long long)last->step - 1, (long long)last->step, i, (long long)last->step, i, i, (long long)last->step, n);
-    const char *rest = "task / tiles";
-    struct text fixed = {0};
-    for (int k = loops - 2; k >= 0; k--) {
+}
+
+/* The axes of the parallel loops, decoded from the task number, those that `users` have a word of. The last tiles come first: they may have the
+   most keys. */
+static void task_axes(struct emitter *x, const char *users, struct text *out)
+{
+    const struct stmt *loop[MAX_RANK] = {NULL};
+    int loops = 0;
+    for (const struct stmt *s = x->l->body; s->op == LOOPS_FOR && s->parallel && loops < MAX_RANK; s = s->body) loop[loops++] = s;
+    const char *rest = "task";
+    for (int k = loops - 1; k >= 0; k--) {
         const char *axis = x->m->axis[loop[k]->axis].name, *size = emit_size(x->m, loop[k]->axis);
-        bool used = has_word(body.data, axis) || has_word(pointers.data, axis);
-        if (used) text_add(&fixed, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
+        long long step = (long long)loop[k]->step;
+        if (step > 1) {
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", size,
+                     step - 1, step, axis, rest, step, axis, axis, step, size);
+            size = "tiles";
+        } else if (has_word(users, axis))
+            text_add(out, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
         rest = arena_printf(x->m->arena, "%s / %s", rest, size);
     }
-    text_add(&lines, "%s%s", fixed.data ? fixed.data : "", pointers.data ? pointers.data : "");
-    const char *attribute = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+}
+
+static void rows_function(struct emitter *x, struct text *out)
+{
+    static const char *const sizes[][2] = {{"batch", "call->p.batch"},
+                                           {"kv_heads", "call->p.kv_heads"},
+                                           {"members", "call->p.heads / call->p.kv_heads"},
+                                           {"n_q", "call->p.n_q"},
+                                           {"n_k", "call->p.n_k"}};
+    const struct stmt *s = x->l->body;
+    while (s->op == LOOPS_FOR && s->parallel) s = s->body;
+    x->indent = 4;
+    emit_statements(x, s);
+    /* what a declaration needs is known from the text behind it */
+    struct text pointers = {0}, axes = {0}, users = {0};
+    array_pointers(x, x->out->data, &pointers);
+    text_add(&users, "%s%s", pointers.data, x->out->data);
+    task_axes(x, users.data, &axes);
+    text_add(&users, "%s", axes.data);
     text_add(out, "/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */\n");
-    text_add(out, "%sstatic void %s_rows_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", attribute, name, x->suffix);
+    text_add(out, "%s%s%sstatic void %s_rows_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", *x->c->target->attribute ? "TARGET_" : "",
+             *x->c->target->attribute ? x->suffix : "", *x->c->target->attribute ? " " : "", x->c->spec->name, x->suffix);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        if (has_word(body.data, sizes[k][0]) || has_word(lines.data, sizes[k][0])) text_add(out, "    const int64_t %s = %s;\n", sizes[k][0], sizes[k][1]);
-    text_add(out, "%s%s}\n", lines.data, body.data);
-    text_free(&body);
-    text_free(&lines);
+        if (has_word(users.data, sizes[k][0])) text_add(out, "    const int64_t %s = %s;\n", sizes[k][0], sizes[k][1]);
+    text_add(out, "%s%s%s}\n", axes.data, pointers.data, x->out->data);
     text_free(&pointers);
-    text_free(&fixed);
-    x->out = out;
+    text_free(&axes);
+    text_free(&users);
+}
+
+static bool keeps_rest(const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].rest) return true;
+        if (keeps_rest(s->body)) return true;
+    }
+    return false;
 }
 
 static void one_target(const struct compilation *c, bool with_tables, struct text *out)
 {
     const struct target *t = c->target;
     int element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
-    struct text rows = {0};
+    struct text rows = {0}, body = {0};
     struct emitter x = {.c = c,
                         .l = c->loops,
                         .m = c->loops->module,
@@ -272,8 +287,9 @@ static void one_target(const struct compilation *c, bool with_tables, struct tex
                         .lanes = t->vector_bytes / element,
                         .vectors = t->registers >= 32 ? 4 : 2,
                         .rows = 6,
-                        .out = &rows};
-    rows_function(&x);
+                        .uses_rest = keeps_rest(c->loops->body),
+                        .out = &body};
+    rows_function(&x, &rows);
     x.out = out;
     if (with_tables) tables(&x);
     text_add(out, "/* ==== %s ==== */\n", t->name);
@@ -284,6 +300,7 @@ static void one_target(const struct compilation *c, bool with_tables, struct tex
     if (*t->guard) text_add(out, "#endif\n");
     text_add(out, "\n");
     text_free(&rows);
+    text_free(&body);
 }
 
 static void choice(const struct compilation *const *c, int targets, struct text *out)
@@ -354,7 +371,7 @@ static void entry_points(const struct compilation *c, struct text *out)
         text_add(out, "static const struct attn_param param[] = {\n");
         for (int v = 0; v < g->values; v++) {
             if (g->value[v].op != GRAPH_PARAM) continue;
-            const char *shape[MAX_RANK], *said[MAX_RANK];
+            const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
             int rank = param_shape(g, &g->value[v], shape, said);
             text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", rank);
             for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", shape[k]);

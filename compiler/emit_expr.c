@@ -240,7 +240,7 @@ static enum level level_of(const struct nest *n, const struct expr *e)
 
 static void line(struct nest *n, enum level level, const char *text)
 {
-    text_add(&n->level[level], "%*s%s\n", n->depth[level], "", text);
+    emit_wrapped(&n->level[level], n->depth[level], text);
 }
 
 /* ---- terms ---- */
@@ -612,7 +612,6 @@ void emit_map(struct emitter *x, const struct stmt *s)
             if (a->rest) {
                 struct ref rest = a->to;
                 rest.of = a->rest - 1;
-                x->uses_add = true;
                 text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &rest), sum, x->suffix);
             } else
                 text_add(&after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);

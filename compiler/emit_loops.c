@@ -3,15 +3,33 @@
 
 #include <string.h>
 
+void emit_wrapped(struct text *out, int indent, const char *text)
+{
+    enum { WIDEST = 150, LEAST = 60 };
+    for (int deeper = 0;; deeper = 4) {
+        text_add(out, "%*s", indent + deeper, "");
+        size_t room = WIDEST - (size_t)(indent + deeper < WIDEST - LEAST ? indent + deeper : WIDEST - LEAST), length = strlen(text), cut = room;
+        if (length > room) {
+            while (cut > room / 2 && text[cut] != ' ') cut--;
+            if (text[cut] != ' ') cut += strcspn(text + cut, " ");
+        }
+        if (length <= room || cut >= length) {
+            text_add(out, "%s\n", text);
+            return;
+        }
+        text_add(out, "%.*s\n", (int)cut, text);
+        text += cut + 1;
+    }
+}
+
 void emit_line(struct emitter *x, const char *format, ...)
 {
-    text_add(x->out, "%*s", x->indent, "");
     va_list arguments;
     va_start(arguments, format);
     char buffer[4096];
     vsnprintf(buffer, sizeof buffer, format, arguments);
     va_end(arguments);
-    text_add(x->out, "%s\n", buffer);
+    emit_wrapped(x->out, x->indent, buffer);
 }
 
 static void open_block(struct emitter *x)
@@ -83,13 +101,11 @@ static void emit_dot(struct emitter *x, const struct stmt *s)
               sum, name_of(x, row), name_of(x, lane));
     const struct array *a = &x->l->array[to->of];
     emit_line(x, "dot_%s(%d, %lld, %s, %s,", x->suffix, block_vectors(x, to), (long long)a->extent[a->rank - 1], range(x, s->axes[0]), range(x, s->axis));
-    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s, %s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
-              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]),
-              s->assign[0].rest ? 3
-              : factor          ? 2
-                                : add,
-              factor ? corner(x, s, &s->operand[2]) : "NULL", s->assign[0].rest ? emit_name(x->m->arena, x->l->array[s->assign[0].rest - 1].name) : "NULL");
-    x->uses_add |= s->assign[0].rest != 0;
+    int then = s->assign[0].rest ? 3 : factor ? 2 : add;
+    const char *rest = s->assign[0].rest ? emit_name(x->m->arena, x->l->array[s->assign[0].rest - 1].name) : "NULL";
+    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s%s%s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
+              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]), then,
+              factor ? corner(x, s, &s->operand[2]) : "NULL", x->uses_rest ? ", " : "", x->uses_rest ? rest : "");
 }
 
 /* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */

@@ -160,7 +160,7 @@ static const char block[] =
     "/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to $ROWS rows and `vectors` vectors of x, the sums in registers;\n"
     "   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */\n"
     "$TARGET INLINE void block_@(const int rows, const int vectors, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b, int64_t b_step,\n"
-    "    $REAL *c, int64_t c_row, const int then, const $REAL *factor, $REAL *rest)\n"
+    "    $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    vec_@ sum[$ROWS][$VECTORS];\n"
     "    UNROLL for (int r = 0; r < rows; r++)\n"
@@ -184,14 +184,14 @@ static const char block[] =
     "}\n\n"
     "/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */\n"
     "$TARGET INLINE void dot_@(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b,\n"
-    "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor, $REAL *rest)\n"
+    "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    for (int64_t x = 0; x < lanes; x += vectors * $LANES) {\n"
     "        const $REAL *const f = factor ? factor + x : NULL;\n"
-    "        $REAL *const left = rest ? rest + x : NULL;\n"
+    "$LEFT"
     "        int64_t r = 0;\n"
     "        for (; r + $ROWS <= rows; r += $ROWS)\n"
-    "            block_@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);\n"
+    "            block_@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f$ARGUMENT);\n"
     "        switch (rows - r) {\n"
     "$CASES"
     "        }\n"
@@ -223,16 +223,16 @@ void emit_vector_functions(struct emitter *x)
     bool narrow = x->m->dtype != DTYPE_F64;
     struct text iota = {0}, cases = {0}, sine = {0}, rest = {0};
     for (int k = 0; k < x->lanes; k++) text_add(&iota, "%s%d", k ? ", " : "", k);
+    const char *argument = x->uses_rest ? ", left ? left + r * c_row : NULL" : "";
     for (int r = x->rows - 1; r > 0; r--)
-        text_add(
-            &cases,
-            "        case %d: block_%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;\n",
-            r, x->suffix, r);
+        text_add(&cases,
+                 "        case %d: block_%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f%s); break;\n", r,
+                 x->suffix, r, argument);
     const char *target = x->c->target->attribute[0] ? arena_printf(arena, "TARGET_%s", x->suffix) : "";
     const char *suffix_pair[] = {"@", x->suffix, NULL};
     fill(&sine, narrow ? circle_f32 : circle_f64, suffix_pair);
     const char *lanes_pair[] = {"@", x->suffix, "$LANES", arena_printf(arena, "%d", x->lanes), NULL};
-    if (x->uses_add) fill(&rest, block_rest, lanes_pair);
+    if (x->uses_rest) fill(&rest, block_rest, lanes_pair);
     const char *pairs[] = {"@",          x->suffix,
                            "$REAL",      x->real,
                            "$BITS",      narrow ? "int32_t" : "int64_t",
@@ -248,6 +248,9 @@ void emit_vector_functions(struct emitter *x)
                            "$SHIFT",     narrow ? "30" : "62",
                            "$SINE",      sine.data,
                            "$REST",      rest.data ? rest.data : "",
+                           "$PARAMETER", x->uses_rest ? arena_printf(arena, ", %s *rest", x->real) : "",
+                           "$ARGUMENT",  argument,
+                           "$LEFT",      x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
                            "$mask",      arena_printf(arena, "mask_%s", x->suffix),
                            "$ints",      arena_printf(arena, "ints_%s", x->suffix),
                            "$wide",      arena_printf(arena, "wide_%s", x->suffix),
@@ -273,7 +276,7 @@ void emit_vector_functions(struct emitter *x)
     }
     if (uses[EXPR_POW]) fill(x->out, power, pairs);
     text_add(x->out, "\n");
-    if (x->uses_add) fill(x->out, add, pairs);
+    if (x->uses_rest) fill(x->out, add, pairs);
     if (x->uses_dot) {
         fill(x->out, block, pairs);
         text_add(x->out, "\n");

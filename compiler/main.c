@@ -6,24 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] = "usage: attnc [options] SPEC.yaml...     write NAME.c and NAME.h for each spec\n"
-                           "       attnc explain SPEC.yaml          what was chosen and why; FLOPs, memory, knobs\n"
-                           "       attnc run SPEC.yaml --in DIR --out DIR   run on DIR/{q,k,v,PARAMETER}.npy\n"
-                           "       attnc check SPEC.yaml            every pass and the kernel against the interpreter\n"
-                           "       attnc list | attnc show NAME     the specs that come with attnc\n"
+static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
+                           "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
+                           "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
+                           "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
+                           "       attnc list | attnc show NAME    the specs that come with attnc\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
                            "  --emit LIST          of c, h, graph, loops (default: c,h)\n"
-                           "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4, aarch64;\n"
-                           "                       several give one C file that picks at run time\n"
+                           "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
+                           "                       aarch64; several give one C file that picks at run time\n"
                            "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
                            "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
-                           "  --passes, --dump-after PASS the passes; the IR after one, on standard error\n"
+                           "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run and check\n"
                            "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
                            "\n"
-                           "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine failed.\n"
-                           "The spec language: specs/README.md.\n";
+                           "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
+                           "failed us. The spec language: specs/README.md.\n";
 
 static const struct command {
     const char *name;
@@ -132,6 +132,7 @@ static const char *value_of(const struct options *o, int count, char **argument,
 {
     const char *equals = strchr(argument[*k], '=');
     if (strncmp(argument[*k], "--", 2) == 0 && equals) return equals + 1;
+    if (strcmp(name, "-o") == 0 && argument[*k][2]) return argument[*k] + 2;
     if (*k + 1 < count) return argument[++*k];
     complain(o, "%s needs a value", name);
     return NULL;
@@ -140,6 +141,7 @@ static const char *value_of(const struct options *o, int count, char **argument,
 static bool is_option(const char *argument, const char *name)
 {
     size_t n = strlen(name);
+    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR too */
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
@@ -209,6 +211,18 @@ static int parse(struct options *o, int count, char **argument, const char **set
     return STATUS_DONE;
 }
 
+/* Says so when the first word is no file but nearly a command. */
+static bool misspelt(const struct options *o)
+{
+    const char *names[COMMANDS + 1] = {NULL};
+    for (int k = 0; k < COMMANDS; k++) names[k] = commands[k].name;
+    const char *word = o->file[0];
+    if (strpbrk(word, "./") || access(word, F_OK) == 0 || !nearest_word(word, names)) return false;
+    complain(o, "there is no command and no file '%s'", word);
+    suggest(word, names);
+    return true;
+}
+
 /* Whether standard output took everything. */
 static int finish(const struct options *o)
 {
@@ -237,11 +251,8 @@ int main(int count, char **argument)
             return finish(&o);
         }
     }
-    const char **set = calloc((size_t)count + 1, sizeof *set), **file = calloc((size_t)count + 1, sizeof *file);
-    if (!set || !file) {
-        complain(&o, "out of memory");
-        return STATUS_MACHINE;
-    }
+    struct arena *arena = arena_new();
+    const char **set = arena_alloc(arena, ((size_t)count + 1) * sizeof *set), **file = arena_alloc(arena, ((size_t)count + 1) * sizeof *file);
     const struct command *command = NULL;
     for (int k = 0; k < COMMANDS && count > 1; k++)
         if (strcmp(argument[1], commands[k].name) == 0) command = &commands[k];
@@ -265,8 +276,13 @@ int main(int count, char **argument)
     if (status == STATUS_DONE && !o.show_passes) {
         if (command)
             status = command->run(&o);
+        else if (o.files > 0 && misspelt(&o))
+            status = STATUS_USAGE;
         else if (o.files == 0) {
             complain(&o, "no spec given; attnc --help says how to use it");
+            status = STATUS_USAGE;
+        } else if ((o.depfile_path || o.depfile_target) && !o.depfile) {
+            complain(&o, "%s goes with -MD", o.depfile_path ? "-MF" : "-MT");
             status = STATUS_USAGE;
         } else if (o.depfile_path && o.files > 1) {
             complain(&o, "-MF names one depfile, but there are %d specs", o.files);
@@ -274,7 +290,6 @@ int main(int count, char **argument)
         } else
             status = command_compile(&o);
     }
-    free(set);
-    free(file);
+    arena_free(arena);
     return status;
 }

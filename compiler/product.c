@@ -17,7 +17,8 @@ static enum status read_file(const char *path, const struct options *o, struct t
     else if (f) {
         char buffer[65536];
         size_t n;
-        while (out->length <= YAML_MOST_BYTES && (n = fread(buffer, 1, sizeof buffer, f)) > 0) text_append(out, buffer, n);
+        do text_append(out, buffer, n = fread(buffer, 1, sizeof buffer, f));
+        while (n == sizeof buffer && out->length <= YAML_MOST_BYTES);
         if (!ferror(f)) {
             fclose(f);
             if (!out->data) text_append(out, "", 0);

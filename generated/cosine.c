@@ -29,6 +29,7 @@
      %15 = contract [b g m i e] %13 %2
      %16 = map [b g m i e] select(eq(%14, 0.0), 0.0, div(%15, %14))
      output %16
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 256 queries and 96 keys; 324992 bytes of workspace a thread

@@ -16,10 +16,13 @@
      %2 = input v [b g j e]
      %3 = contract [b g m i j] %0 %1
      %4 = map [b g m i j] exp(mul(%3, 0.125))
-     %5 = reduce sum 0 [b g m i] %4 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i, sub(size(j), size(i))), 256))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
-     %6 = contract [b g m i e] %4 %2 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i, sub(size(j), size(i))), 256))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
+     %5 = reduce sum 0 [b g m i] %4 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i, sub(size(j), size(i))), 256))),
+         eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
+     %6 = contract [b g m i e] %4 %2 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i, sub(size(j), size(i))), 256))),
+         eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
      %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
      output %7
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
@@ -193,7 +196,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 256))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 256); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v4(4, 64, j1 - j0, 64,
@@ -213,7 +216,8 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             vec_v4 row_max_in = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_6 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new7 = pick_v4(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)), mask_v4), score_6, splat_v4(-INFINITY));
+                const vec_v4 score_new7 = pick_v4(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)),
+                    mask_v4), score_6, splat_v4(-INFINITY));
                 store_v4(score + j * 64 + i, score_new7);
                 row_max_in = max_v4(row_max_in, score_new7);
             }
@@ -398,7 +402,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 256))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 256); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v3(2, 64, j1 - j0, 64,
@@ -418,7 +422,8 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             vec_v3 row_max_in = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_6 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new7 = pick_v3(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)), mask_v3), score_6, splat_v3(-INFINITY));
+                const vec_v3 score_new7 = pick_v3(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)),
+                    mask_v3), score_6, splat_v3(-INFINITY));
                 store_v3(score + j * 64 + i, score_new7);
                 row_max_in = max_v3(row_max_in, score_new7);
             }
@@ -601,7 +606,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q + 256);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 256))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 256); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_any(2, 64, j1 - j0, 64,
@@ -621,7 +626,8 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             vec_any row_max_in = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_6 = load_any(score + j * 64 + i);
-                const vec_any score_new7 = pick_any(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)), mask_any), score_6, splat_any(-INFINITY));
+                const vec_any score_new7 = pick_any(__builtin_convertvector(((t_2 <= (j0 + j)) & ((j0 + j) <= t_3)) & (t_5 == floor_mod(j0 + j, 2)),
+                    mask_any), score_6, splat_any(-INFINITY));
                 store_any(score + j * 64 + i, score_new7);
                 row_max_in = max_any(row_max_in, score_new7);
             }

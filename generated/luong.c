@@ -23,6 +23,7 @@
      %8 = contract [b g m i e] %6 %2
      %9 = map [b g m i e] select(eq(%7, 0.0), 0.0, div(%8, %7))
      output %9
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread

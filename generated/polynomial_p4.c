@@ -36,6 +36,7 @@
      %22 = contract [b g m i e] %20 %2 where le(j, add(i, sub(size(j), size(i))))
      %23 = map [b g m i e] select(eq(add(%21, 1.0), 0.0), 0.0, div(%22, add(%21, 1.0)))
      output %23
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
@@ -292,7 +293,8 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 256 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
                 }
             }
         }
@@ -546,7 +548,8 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 256 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
                 }
             }
         }
@@ -798,7 +801,8 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_11 = (i0 + i + lane_any) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 128 + i), splat_any(0.0f)));
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
                 }
             }
         }

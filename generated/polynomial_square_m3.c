@@ -16,11 +16,13 @@
      %2 = input v [b g j e]
      %3 = map [b g m i d] mul(%0, 0.125)
      %4 = contract [b g m i j] %3 %1
-     %5 = map [b g m i j] mul(add(mul(add(mul(add(mul(%4, 0.020833333333333332), 0.125), %4), 0.5), %4), 1.0), add(mul(add(mul(add(mul(%4, 0.020833333333333332), 0.125), %4), 0.5), %4), 1.0))
+     %5 = map [b g m i j] mul(add(mul(add(mul(add(mul(%4, 0.020833333333333332), 0.125), %4), 0.5), %4), 1.0), add(mul(add(mul(add(mul(%4,
+         0.020833333333333332), 0.125), %4), 0.5), %4), 1.0))
      %6 = reduce sum 0 [b g m i] %5 where le(j, add(i, sub(size(j), size(i))))
      %7 = contract [b g m i e] %5 %2 where le(j, add(i, sub(size(j), size(i))))
      %8 = map [b g m i e] select(eq(%6, 0.0), 0.0, div(%7, %6))
      output %8
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 74240 bytes of workspace a thread
@@ -194,7 +196,8 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4), load_v4(score + j * 64 + i),
+                        splat_v4(0.0f)));
                 }
             }
         }
@@ -365,7 +368,8 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3), load_v3(score + j * 64 + i),
+                        splat_v3(0.0f)));
                 }
             }
         }
@@ -534,7 +538,8 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_3 = (i0 + i + lane_any) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any), load_any(score + j * 64 + i),
+                        splat_any(0.0f)));
                 }
             }
         }

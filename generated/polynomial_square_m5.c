@@ -18,11 +18,13 @@
      %3 = map [b g m i d] mul(%0, 0.125)
      %4 = contract [b g m i j] %3 %1
      %5 = param coefficients [a]
-     %6 = map [b g m i j] mul(add(mul(add(mul(add(mul(add(mul(add(mul(%5[5], %4), %5[4]), %4), %5[3]), %4), %5[2]), %4), %5[1]), %4), %5[0]), add(mul(add(mul(add(mul(add(mul(add(mul(%5[5], %4), %5[4]), %4), %5[3]), %4), %5[2]), %4), %5[1]), %4), %5[0]))
+     %6 = map [b g m i j] mul(add(mul(add(mul(add(mul(add(mul(add(mul(%5[5], %4), %5[4]), %4), %5[3]), %4), %5[2]), %4), %5[1]), %4), %5[0]),
+         add(mul(add(mul(add(mul(add(mul(add(mul(%5[5], %4), %5[4]), %4), %5[3]), %4), %5[2]), %4), %5[1]), %4), %5[0]))
      %7 = reduce sum 0 [b g m i] %6 where le(j, add(i, sub(size(j), size(i))))
      %8 = contract [b g m i e] %6 %2 where le(j, add(i, sub(size(j), size(i))))
      %9 = map [b g m i e] select(eq(%7, 0.0), 0.0, div(%8, %7))
      output %9
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 74240 bytes of workspace a thread
@@ -193,7 +195,8 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_1 = load_v4(score + j * 64 + i);
-                const vec_v4 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
+                const vec_v4 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
+                    score_1) + coefficients_5) * score_1) + coefficients_6;
                 store_v4(score + j * 64 + i, t_7 * t_7);
             }
         }
@@ -203,7 +206,8 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4), load_v4(score + j * 64 + i),
+                        splat_v4(0.0f)));
                 }
             }
         }
@@ -371,7 +375,8 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_1 = load_v3(score + j * 64 + i);
-                const vec_v3 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
+                const vec_v3 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
+                    score_1) + coefficients_5) * score_1) + coefficients_6;
                 store_v3(score + j * 64 + i, t_7 * t_7);
             }
         }
@@ -381,7 +386,8 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3), load_v3(score + j * 64 + i),
+                        splat_v3(0.0f)));
                 }
             }
         }
@@ -547,7 +553,8 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_1 = load_any(score + j * 64 + i);
-                const vec_any t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
+                const vec_any t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
+                    score_1) + coefficients_5) * score_1) + coefficients_6;
                 store_any(score + j * 64 + i, t_7 * t_7);
             }
         }
@@ -557,7 +564,8 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_9 = (i0 + i + lane_any) + t_8;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any), load_any(score + j * 64 + i),
+                        splat_any(0.0f)));
                 }
             }
         }

@@ -24,12 +24,16 @@
      %8 = param k_norm.weight [d]
      %9 = param k_norm.bias [d]
      %10 = map [b g j d] add(mul(mul(%4, %7), %8), %9)
-     %11 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.23713737056616552, 0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491, 0.042169650342858224,
-         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01, 0.007498942093324558, 0.005623413251903491, 0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.001333521432163324,
-         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554, 0.00017782794100389227, 0.0001333521432163324}
+     %11 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.23713737056616552,
+         0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491, 0.042169650342858224,
+         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01, 0.007498942093324558, 0.005623413251903491,
+         0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.001333521432163324,
+         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
+         0.00017782794100389227, 0.0001333521432163324}
      %12 = map [j t] cos(mul(j, %11))
      %13 = map [j t] sin(mul(j, %11))
-     %14 = map [b g j d] add(mul(%10, %12[j, div(d, 2)]), mul(mul(%10[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %13[j, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %14 = map [b g j d] add(mul(%10, %12[j, div(d, 2)]), mul(mul(%10[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %13[j, div(d, 2)]),
+         select(eq(mod(d, 2), 0), -1.0, 1.0)))
      %15 = reduce sum 0 [b g m i] %0
      %16 = map [b g m i d] sub(%0, mul(%15, 0.015625))
      %17 = map [b g m i d] mul(%16, %16)
@@ -40,13 +44,15 @@
      %22 = map [b g m i d] add(mul(mul(%16, %19), %20), %21)
      %23 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %11))
      %24 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %11))
-     %25 = map [b g m i d] add(mul(%22, %23[i, div(d, 2)]), mul(mul(%22[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %24[i, div(d, 2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %25 = map [b g m i d] add(mul(%22, %23[i, div(d, 2)]), mul(mul(%22[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %24[i, div(d,
+         2)]), select(eq(mod(d, 2), 0), -1.0, 1.0)))
      %26 = contract [b g m i j] %25 %14
      %27 = map [b g m i j] exp(mul(%26, 0.125))
      %28 = reduce sum 0 [b g m i] %27 where le(j, add(i, sub(size(j), size(i))))
      %29 = contract [b g m i e] %27 %2 where le(j, add(i, sub(size(j), size(i))))
      %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
      output %30
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
@@ -293,7 +299,9 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2)
+                == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -364,7 +372,8 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_5 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) + ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_v4(key_5 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) + ((load_v4(k_tile + (((d % 2) == 0)
+                    ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -380,7 +389,8 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(-INFINITY)));
                 }
             }
         }
@@ -636,7 +646,9 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2)
+                == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -707,7 +719,8 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_5 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) + ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_v3(key_5 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) + ((load_v3(k_tile + (((d % 2) == 0)
+                    ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -723,7 +736,8 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(-INFINITY)));
                 }
             }
         }
@@ -977,7 +991,9 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d %
+                2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1048,7 +1064,8 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_5 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_any(key_5 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) + ((load_any(k_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -1064,7 +1081,8 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_16 = (i0 + i + lane_any) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i),
+                        splat_any(-INFINITY)));
                 }
             }
         }

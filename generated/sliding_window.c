@@ -15,24 +15,32 @@
      %0 = input q [b g m i d]
      %1 = input k [b g j d]
      %2 = input v [b g j e]
-     %3 = table rope_theta [t] {1, 0.8659643233600653, 0.7498942093324559, 0.6493816315762113, 0.5623413251903491, 0.4869675251658631, 0.4216965034285822, 0.3651741272548377, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.2053525026457146,
-         0.1778279410038923, 0.1539926526059492, 0.1333521432163324, 0.11547819846894582, 0.1, 0.08659643233600653, 0.07498942093324558, 0.06493816315762113, 0.05623413251903491, 0.04869675251658631, 0.042169650342858224, 0.03651741272548377,
-         0.03162277660168379, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.01778279410038923, 0.01539926526059492, 0.01333521432163324, 0.011547819846894581, 0.01, 0.008659643233600654, 0.007498942093324558, 0.006493816315762113,
-         0.005623413251903491, 0.004869675251658631, 0.004216965034285823, 0.003651741272548377, 0.0031622776601683794, 0.0027384196342643613, 0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.001333521432163324, 0.0011547819846894581,
-         0.001, 0.0008659643233600654, 0.0007498942093324559, 0.0006493816315762113, 0.0005623413251903491, 0.0004869675251658631, 0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.0002738419634264361, 0.00023713737056616554, 0.0002053525026457146,
+     %3 = table rope_theta [t] {1, 0.8659643233600653, 0.7498942093324559, 0.6493816315762113, 0.5623413251903491, 0.4869675251658631,
+         0.4216965034285822, 0.3651741272548377, 0.31622776601683794, 0.27384196342643613, 0.23713737056616552, 0.2053525026457146,
+         0.1778279410038923, 0.1539926526059492, 0.1333521432163324, 0.11547819846894582, 0.1, 0.08659643233600653, 0.07498942093324558,
+         0.06493816315762113, 0.05623413251903491, 0.04869675251658631, 0.042169650342858224, 0.03651741272548377,
+         0.03162277660168379, 0.027384196342643614, 0.023713737056616554, 0.02053525026457146, 0.01778279410038923, 0.01539926526059492,
+         0.01333521432163324, 0.011547819846894581, 0.01, 0.008659643233600654, 0.007498942093324558, 0.006493816315762113,
+         0.005623413251903491, 0.004869675251658631, 0.004216965034285823, 0.003651741272548377, 0.0031622776601683794, 0.0027384196342643613,
+         0.0023713737056616554, 0.002053525026457146, 0.0017782794100389228, 0.001539926526059492, 0.001333521432163324, 0.0011547819846894581,
+         0.001, 0.0008659643233600654, 0.0007498942093324559, 0.0006493816315762113, 0.0005623413251903491, 0.0004869675251658631,
+         0.00042169650342858224, 0.0003651741272548377, 0.00031622776601683794, 0.0002738419634264361, 0.00023713737056616554, 0.0002053525026457146,
          0.00017782794100389227, 0.0001539926526059492, 0.0001333521432163324, 0.00011547819846894582}
      %4 = map [j t] cos(mul(j, %3))
      %5 = map [j t] sin(mul(j, %3))
-     %6 = map [b g j d] add(mul(%1, %4[j, mod(d, 64)]), mul(mul(%1[b, g, j, select(lt(d, 64), add(d, 64), add(d, -64))], %5[j, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
+     %6 = map [b g j d] add(mul(%1, %4[j, mod(d, 64)]), mul(mul(%1[b, g, j, select(lt(d, 64), add(d, 64), add(d, -64))], %5[j, mod(d, 64)]),
+         select(lt(d, 64), -1.0, 1.0)))
      %7 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %3))
      %8 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %3))
-     %9 = map [b g m i d] add(mul(%0, %7[i, mod(d, 64)]), mul(mul(%0[b, g, m, i, select(lt(d, 64), add(d, 64), add(d, -64))], %8[i, mod(d, 64)]), select(lt(d, 64), -1.0, 1.0)))
+     %9 = map [b g m i d] add(mul(%0, %7[i, mod(d, 64)]), mul(mul(%0[b, g, m, i, select(lt(d, 64), add(d, 64), add(d, -64))], %8[i, mod(d, 64)]),
+         select(lt(d, 64), -1.0, 1.0)))
      %10 = contract [b g m i j] %9 %6
      %11 = map [b g m i j] exp(mul(%10, 0.08838834764831843))
      %12 = reduce sum 0 [b g m i] %11 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
      %13 = contract [b g m i e] %11 %2 where and(le(add(add(i, sub(size(j), size(i))), -4096), j), le(j, add(i, sub(size(j), size(i)))))
      %14 = map [b g m i e] select(eq(%12, 0.0), 0.0, div(%13, %12))
      output %14
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 256 queries and 96 keys; 905216 bytes of workspace a thread
@@ -235,7 +243,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d % 64) * 256 + i)) + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 256 + i) * load_v4(query_sin + (d % 64) * 256 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d % 64) * 256 + i)) + ((load_v4(q_tile + ((d < 64) ?
+                (d + 64) : (d - 64)) * 256 + i) * load_v4(query_sin + (d % 64) * 256 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -252,7 +261,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -271,7 +280,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 128; d++) {
-                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) + ((load_v4(k_tile + ((d < 64) ? (d +
+                    64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -281,14 +291,15 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
                 const ints_v4 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j * 256 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j *
+                        256 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -495,7 +506,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 128 + i, ((load_v3(q_tile + d * 128 + i) * load_v3(query_cos + (d % 64) * 128 + i)) + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 128 + i) * load_v3(query_sin + (d % 64) * 128 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            store_v3(query + d * 128 + i, ((load_v3(q_tile + d * 128 + i) * load_v3(query_cos + (d % 64) * 128 + i)) + ((load_v3(q_tile + ((d < 64) ?
+                (d + 64) : (d - 64)) * 128 + i) * load_v3(query_sin + (d % 64) * 128 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -512,7 +524,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -531,7 +543,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 128; d++) {
-                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) + ((load_v3(k_tile + ((d < 64) ? (d +
+                    64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -541,14 +554,15 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
                 const ints_v3 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 128 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j * 128 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 128 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j *
+                        128 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -753,7 +767,8 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) + ((load_any(q_tile + ((d < 64) ?
+                (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -770,7 +785,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + (-(0 - n_k + n_q + 4096))); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
         const int64_t j1 = least(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -789,7 +804,8 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 128; d++) {
-                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) + ((load_any(k_tile + ((d < 64) ?
+                    (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -799,14 +815,15 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((j0 < (i1 + (-(0 - n_k + n_q + 4096)) - 1)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (i1 + n_k - n_q - 4097)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
             /* score = select((((i + (n_k - n_q)) + -4096) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
             const int64_t t_7 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_8 = (i0 + i + lane_any) + t_7;
                 const ints_any t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_any), load_any(score +
+                        j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }

@@ -15,11 +15,15 @@
      %1 = input k [b g j d]
      %2 = input v [b g j e]
      %3 = contract [b g m i j] %0 %1
-     %4 = map [b g m i j] exp(sub(mul(%3, 0.125), mul(exp2(mul(select(lt(add(mul(g, size(m)), m), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634)))), div(add(add(mul(g, size(m)), m), 1.0), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634)))), div(add(mul(sub(add(mul(g, size(m)), m), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634)))), 2.0), 1.0), mul(exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634))), 2.0))), -8.0)), abs(sub(add(i, sub(size(j), size(i))), j)))))
+     %4 = map [b g m i j] exp(sub(mul(%3, 0.125), mul(exp2(mul(select(lt(add(mul(g, size(m)), m), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)),
+         1.4426950408889634)))), div(add(add(mul(g, size(m)), m), 1.0), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634)))),
+         div(add(mul(sub(add(mul(g, size(m)), m), exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634)))), 2.0), 1.0),
+         mul(exp2(floor(mul(log(add(mul(size(g), size(m)), 0.5)), 1.4426950408889634))), 2.0))), -8.0)), abs(sub(add(i, sub(size(j), size(i))), j)))))
      %5 = reduce sum 0 [b g m i] %4 where le(j, add(i, sub(size(j), size(i))))
      %6 = contract [b g m i e] %4 %2 where le(j, add(i, sub(size(j), size(i))))
      %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
      output %7
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
@@ -201,12 +205,14 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
         /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
         const int64_t t_0 = (g * members) + m;
         const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2(((t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) * 1.4426950408889634;
+        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
         const int64_t t_3 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_4 = (i0 + i + lane_v4) + t_3;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j)) >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v4)));
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j))
+                    >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v4)));
             }
         }
         /* old_max = row_max */
@@ -219,7 +225,8 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4), load_v4(score + j * 64 + i),
+                        splat_v4(-INFINITY)));
                 }
             }
         }
@@ -418,12 +425,14 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
         /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
         const int64_t t_0 = (g * members) + m;
         const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2(((t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) * 1.4426950408889634;
+        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
         const int64_t t_3 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_4 = (i0 + i + lane_v3) + t_3;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j)) >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v3)));
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j))
+                    >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v3)));
             }
         }
         /* old_max = row_max */
@@ -436,7 +445,8 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3), load_v3(score + j * 64 + i),
+                        splat_v3(-INFINITY)));
                 }
             }
         }
@@ -633,12 +643,14 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
         /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
         const int64_t t_0 = (g * members) + m;
         const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2(((t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) * 1.4426950408889634;
+        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
         const int64_t t_3 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_4 = (i0 + i + lane_any) + t_3;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j)) >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_any)));
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 +
+                    j)) >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_any)));
             }
         }
         /* old_max = row_max */
@@ -651,7 +663,8 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_6 = (i0 + i + lane_any) + t_5;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any), load_any(score + j * 64 + i),
+                        splat_any(-INFINITY)));
                 }
             }
         }

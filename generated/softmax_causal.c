@@ -20,6 +20,7 @@
      %6 = contract [b g m i e] %4 %2 where le(j, add(i, sub(size(j), size(i))))
      %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
      output %7
+
    How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
    no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
@@ -208,7 +209,8 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 64 + i),
+                        splat_v4(-INFINITY)));
                 }
             }
         }
@@ -414,7 +416,8 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 64 + i),
+                        splat_v3(-INFINITY)));
                 }
             }
         }
@@ -618,7 +621,8 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 64 + i),
+                        splat_any(-INFINITY)));
                 }
             }
         }

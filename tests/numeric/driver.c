@@ -231,7 +231,15 @@ static unsigned char *answer(struct shape s, enum layout layout, int threads, in
     *bytes = (size_t)(s.batch * s.heads * s.n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
     unsigned char *result = call_result(&c);
     for (size_t i = 0; i < *bytes / attn_dtype_size(kernel->dtype); i++) {
-        if (!isfinite(kernel->dtype == ATTN_F64 ? ((double *)(void *)result)[i] : (double)((float *)(void *)result)[i])) {
+        double x = 0;
+        if (kernel->dtype == ATTN_F64)
+            memcpy(&x, result + i * sizeof x, sizeof x);
+        else {
+            float narrow = 0;
+            memcpy(&narrow, result + i * sizeof narrow, sizeof narrow);
+            x = (double)narrow;
+        }
+        if (!isfinite(x)) {
             FAIL("a result is not finite (B%lld H%lld G%lld nq%lld nk%lld, %s)", (long long)s.batch, (long long)s.heads, (long long)s.kv_heads,
                  (long long)s.n_q, (long long)s.n_k, layout_name[layout]);
             break;

@@ -20,6 +20,7 @@ static void put(const void *bytes, size_t length)
 {
     FILE *file = fopen(path, "wb");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    if (!file) return;
     CU_ASSERT_EQUAL(fwrite(bytes, 1, length, file), length);
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
