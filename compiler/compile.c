@@ -35,19 +35,20 @@ static enum status write_depfile(const struct options *o, const char *stem, cons
     return status;
 }
 
-/* `names` are those of the specs before this one, whose outputs must not be overwritten; this one's is added. */
+/* `names` are those of the specs before this one with their files, whose outputs must not be overwritten; this one's is added. */
 static enum status compile_one(const struct options *o, const char *file, struct text *names)
 {
     enum status status;
     struct product *p = product_make(file, o, &status);
     if (!p) return status;
-    const char *entry = arena_printf(p->arena, " %s ", p->spec->name);
-    if (names->data && strstr(names->data, entry) && !o->to_stdout) {
-        complain(o, "%s: an earlier spec has the name '%s' too; give one of them another with 'name:'", file, p->spec->name);
+    const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name), *earlier = names->data ? strstr(names->data, entry) : NULL;
+    if (earlier && !o->to_stdout) {
+        earlier += strlen(entry);
+        complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file, (int)strcspn(earlier, "\n"), earlier, p->spec->name);
         product_free(p);
         return STATUS_INPUT;
     }
-    text_add(names, "%s", entry);
+    text_add(names, "%s%s", entry, file);
     struct text graph = {0}, loops = {0}, stem = {0};
     graph_print(p->graph, &graph);
     loops_print(p->compilation[0]->loops, &loops);
