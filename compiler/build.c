@@ -368,7 +368,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
 
     if (spec->dtype == DTYPE_BF16 || spec->dtype == DTYPE_F16) diagnostics_error(d, spec->dtype_at, "dtype '%s' is not compiled yet", dtype_name(spec->dtype));
     if (spec->linformer) not_yet(x, spec->project_at, "'project'");
-    if (spec->algorithm == ALGORITHM_LINEAR) not_yet(x, spec->algorithm_at, "algorithm 'linear'");
     if (spec->emit & EMIT_BACKWARD) not_yet(x, spec->emit_at, "emit 'backward'");
     if (spec->emit & EMIT_DECODE) not_yet(x, spec->emit_at, "emit 'decode'");
 

@@ -228,6 +228,7 @@ struct emitter {
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
     struct text *out;
     int indent, temporaries;
+    bool task_axis[MAX_AXES]; /* axes that the task number fixes */
 };
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
@@ -236,6 +237,8 @@ void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 void emit_vector_functions(struct emitter *x);
 /* The statements of one tile of rows, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
+/* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
+bool emit_tiled(const struct emitter *x, int axis);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */

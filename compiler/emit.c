@@ -62,6 +62,7 @@ static int param_shape(const struct graph *g, const struct value *v, const char 
                 k++;
             }
             break;
+        case SIZE_CHUNKS:
         case SIZE_MEMBERS: break;
         case SIZE_N_Q: shape[rank] = "ATTN_N_Q", said[rank] = "n_q"; break;
         case SIZE_N_K: shape[rank] = "ATTN_N_K", said[rank] = "n_k"; break;
@@ -181,12 +182,14 @@ static const char *base(struct emitter *x, const struct array *a)
     if (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) {
         bool members = false;
         for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
-        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, members ? "(g * members + m)" : "g", name);
+        bool fixed = false; /* whether the task fixes the member, too */
+        for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
+        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, !members ? "g" : fixed ? "(g * members + m)" : "g * members", name);
     }
     const char *made = NULL; /* row-major over the leading fixed axes */
     for (int k = 0; k < a->rank; k++) {
         const struct axis *axis = &x->m->axis[a->axes[k]];
-        bool fixed = axis->source == SIZE_BATCH || axis->source == SIZE_KV_HEADS || axis->source == SIZE_MEMBERS;
+        bool fixed = x->task_axis[a->axes[k]];
         const char *size = emit_size(x->m, a->axes[k]);
         if (fixed)
             made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
@@ -212,6 +215,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
+        const char *head = arena_printf(x->m->arena, "%s_head", c);
+        if (has_word(body, head)) text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
     }
 }
 
@@ -236,6 +241,17 @@ static void task_axes(struct emitter *x, const char *users, struct text *out)
     }
 }
 
+/* What `tile` of struct version says: the queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
+static int64_t tasks_of(const struct loops *l)
+{
+    int64_t tile = 0;
+    for (const struct stmt *s = l->body; s->op == LOOPS_FOR && s->parallel; s = s->body) {
+        if (s->step > 1) return s->step;
+        if (l->module->axis[s->axis].source == SIZE_MEMBERS) tile = -1;
+    }
+    return tile;
+}
+
 static void rows_function(struct emitter *x, struct text *out)
 {
     static const char *const sizes[][2] = {{"batch", "call->p.batch"},
@@ -244,7 +260,7 @@ static void rows_function(struct emitter *x, struct text *out)
                                            {"n_q", "call->p.n_q"},
                                            {"n_k", "call->p.n_k"}};
     const struct stmt *s = x->l->body;
-    while (s->op == LOOPS_FOR && s->parallel) s = s->body;
+    for (; s->op == LOOPS_FOR && s->parallel; s = s->body) x->task_axis[s->axis] = true;
     x->indent = 4;
     emit_statements(x, s);
     /* what a declaration needs is known from the text behind it */
@@ -253,7 +269,13 @@ static void rows_function(struct emitter *x, struct text *out)
     text_add(&users, "%s%s", pointers.data, x->out->data);
     task_axes(x, users.data, &axes);
     text_add(&users, "%s", axes.data);
-    text_add(out, "/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */\n");
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_CHUNKS) {
+            const char *line = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
+            text_add(&users, "%s", line);
+            text_add(&axes, "%s", line);
+        }
+    text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n", tasks_of(x->l) > 0 ? "one tile of queries of one head" : "all queries of one key/value head");
     text_add(out, "%s%s%sstatic void %s_rows_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", *x->c->target->attribute ? "TARGET_" : "",
              *x->c->target->attribute ? x->suffix : "", *x->c->target->attribute ? " " : "", x->c->spec->name, x->suffix);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
@@ -309,7 +331,7 @@ static void choice(const struct compilation *const *c, int targets, struct text 
     text_add(
         out,
         "/* ==== which of them this machine runs ==== */\n"
-        "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
+        "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
     text_add(out, "static struct version version(void)\n{\n");
     bool certain = false;
     for (int t = 0; t < targets && !certain; t++) {
@@ -317,7 +339,7 @@ static void choice(const struct compilation *const *c, int targets, struct text 
         if (*m->guard) text_add(out, "#if %s\n", m->guard);
         const char *indent = *m->supported ? "        " : "    ";
         if (*m->supported) text_add(out, "    if (%s)\n", m->supported);
-        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)c[t]->tile_q,
+        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)tasks_of(c[t]->loops),
                  (long long)c[t]->loops->workspace);
         if (*m->guard) text_add(out, "#endif\n");
         certain = !*m->guard && !*m->supported;
@@ -361,7 +383,8 @@ static void entry_points(const struct compilation *c, struct text *out)
     text_add(out, "    if ((uintptr_t)workspace %% 64) return ATTN_EALIGN;\n");
     text_add(out, "    const struct version this = version();\n    if (!this.rows) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n");
     text_add(out, "    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;\n");
-    text_add(out, "    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);\n");
+    text_add(out, "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
+                  "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n");
     text_add(out, "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
                   "        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;\n"
                   "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n"

@@ -50,6 +50,7 @@ const char *emit_size(const struct module *m, int axis)
 #define SIZE(name, text) \
     case SIZE_##name: return text;
         SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k")
+        SIZE(CHUNKS, "chunks")
 #undef SIZE
     }
     return "0";
@@ -64,7 +65,7 @@ const char *emit_name(struct arena *arena, const char *name)
 }
 
 /* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
-static bool tiled(const struct emitter *x, int axis)
+bool emit_tiled(const struct emitter *x, int axis)
 {
     for (int a = 0; a < x->l->arrays; a++)
         for (int k = 0; k < x->l->array[a].rank; k++)
@@ -113,9 +114,9 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_LO: return arena_printf(arena, tiled(x, (int)e->integer) ? "%s0" : "%s", name);
-    case EXPR_HI: return arena_printf(arena, tiled(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
-    case EXPR_INDEX: return tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
+    case EXPR_LO: return arena_printf(arena, emit_tiled(x, (int)e->integer) ? "%s0" : "%s", name);
+    case EXPR_HI: return arena_printf(arena, emit_tiled(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
+    case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
     const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "",
@@ -148,10 +149,6 @@ const char *emit_integer(struct emitter *x, const struct expr *e)
     return integer_text(x, e, false);
 }
 
-static bool fixed_axis(const struct emitter *x, int axis)
-{
-    return x->m->axis[axis].source != SIZE_CONSTANT && !tiled(x, axis);
-}
 
 const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
@@ -160,6 +157,8 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
         if (k == a->rank - 1) return "1";
+        enum size_source source = x->m->axis[a->axes[k]].source;
+        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
         if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && (x->m->axis[a->axes[k]].source == SIZE_N_Q || x->m->axis[a->axes[k]].source == SIZE_N_K))
             return arena_printf(arena, "%s_row", a->name);
         int64_t constant = 1;
@@ -195,17 +194,17 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     struct arena *arena = x->m->arena;
     const char *made = emit_name(arena, a->name);
     for (int k = 0; k < r->rank; k++) {
-        if (a->kind != ARRAY_TILE && fixed_axis(x, a->axes[k])) continue;
+        if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
         struct ref along = *r; /* the stride of the array's own axis k */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
         const char *stride = emit_stride(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
-        bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && tiled(x, axis);
+        bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
         const char *index;
         if (local)
             index = x->m->axis[axis].name;
-        else if (a->kind == ARRAY_TILE && tiled(x, a->axes[k]))
+        else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else
             index = integer_text(x, r->sub[k], true);
@@ -387,7 +386,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     if (e->op == EXPR_INDEX) {
         x->uses[EXPR_INDEX] = true;
         const char *name = x->m->axis[n->lane].name;
-        const char *base = tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
+        const char *base = emit_tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
         return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
     }
     struct term a = term_of(n, e->arg[0], level), b = e->arg[1] ? term_of(n, e->arg[1], level) : (struct term){"", KIND_INT, false, false};
@@ -576,6 +575,50 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
+/* A sum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts nothing. */
+static void lane_sum(struct nest *n)
+{
+    struct emitter *x = n->x;
+    const struct stmt *s = n->s;
+    const struct assign *a = &s->assign[0];
+    const char *lane = x->m->axis[n->lane].name, *lanes = emit_tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
+    for (int k = 0; k < 3; k++) n->depth[k] = x->indent + 4 * (k == LEVEL_UNIFORM ? 0 : s->rank);
+    count_parents(n, a->expr);
+    const char *value = as_vector(n, as_real(n, term_of(n, a->expr, LEVEL_ROW)));
+    x->uses[EXPR_SELECT] = x->uses[EXPR_INDEX] = true;
+    describe(n);
+    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
+        const char *axis = x->m->axis[s->axes[k]].name;
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", axis, axis, emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]),
+                  axis);
+    }
+    emit_line(x, "vec_%s lane_sums = {0};", x->suffix);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
+    for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) text_append(x->out, n->level[k].data ? n->level[k].data : "", n->level[k].length);
+    x->indent += 4;
+    emit_line(x, "const vec_%s term = %s;", x->suffix, value);
+    emit_line(x, "if (%s + %d <= %s) lane_sums += term;", lane, x->lanes, lanes);
+    const char *inside = format(n, "%s + lane_%s < %s", lane, x->suffix, lanes);
+    emit_line(x, "else lane_sums += pick_%s(%s, term, splat_%s(0));", x->suffix, as_mask(n, (struct term){inside, KIND_BOOL, true, false}), x->suffix);
+    x->indent -= 4;
+    emit_line(x, "}");
+    emit_line(x, "%s total = 0;", x->real);
+    emit_line(x, "for (int lane = 0; lane < %d; lane++) total += lane_sums[lane];", x->lanes);
+    if (a->rest) {
+        struct ref rest = a->to;
+        rest.of = a->rest - 1;
+        emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &rest), emit_element(x, &a->to));
+        emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &rest), emit_element(x, &a->to));
+        emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
+    } else emit_line(x, "%s += total;", emit_element(x, &a->to));
+    for (int k = 0; k + 1 < s->rank; k++) {
+        x->indent -= 4;
+        emit_line(x, "}");
+    }
+    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+}
+
 void emit_map(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -585,6 +628,10 @@ void emit_map(struct emitter *x, const struct stmt *s)
     n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
     n->term = arena_alloc(arena, exprs * sizeof *n->term);
     n->count = arena_alloc(arena, exprs * sizeof *n->count);
+    if (n->lane >= 0 && !ref_uses_axis(&s->assign[0].to, n->lane)) {
+        lane_sum(n);
+        return;
+    }
     bool rows = s->rank > 1;
     enum level innermost = rows ? LEVEL_ROW : LEVEL_LANE;
     n->depth[LEVEL_UNIFORM] = x->indent;
@@ -638,14 +685,14 @@ void emit_map(struct emitter *x, const struct stmt *s)
     /* put the levels together */
     describe(n);
     const char *lane = x->m->axis[n->lane].name;
-    const char *lanes = tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
+    const char *lanes = emit_tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
     text_append(x->out, before.data ? before.data : "", before.length);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        const char *count = tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]);
+        const char *count = emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]);
         x->indent += 4;
         emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)%s", axis, axis, count, axis, k + 2 == s->rank ? " {" : "");
     }

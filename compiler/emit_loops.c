@@ -137,10 +137,15 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         switch ((enum loops_op)s->op) {
         case LOOPS_FOR: {
             const char *a = x->m->axis[s->axis].name;
-            emit_line(x, "const int64_t %s_end = %s;", a, emit_integer(x, s->to));
-            emit_line(x, "for (int64_t %s0 = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, a, a, (long long)s->step);
-            open_block(x);
-            emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+            if (!emit_tiled(x, s->axis)) {
+                emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
+                open_block(x);
+            } else {
+                emit_line(x, "const int64_t %s_end = %s;", a, emit_integer(x, s->to));
+                emit_line(x, "for (int64_t %s0 = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, a, a, (long long)s->step);
+                open_block(x);
+                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+            }
             emit_statements(x, s->body);
             close_block(x);
             break;

@@ -56,6 +56,7 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_MEMBERS: return size->members;
     case SIZE_N_Q: return size->n_q;
     case SIZE_N_K: return size->n_k;
+    case SIZE_CHUNKS: return size->n_k > 0 ? (size->n_k - 1) / m->axis[axis].extent + 1 : 1;
     }
     return 0;
 }

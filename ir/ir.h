@@ -67,7 +67,7 @@ enum size_source {
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT only */
+    int64_t extent; /* SIZE_CONSTANT; of one chunk for SIZE_CHUNKS */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8 };

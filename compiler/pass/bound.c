@@ -2,6 +2,8 @@
    tests are made only in tiles that are not wholly inside. The region is solved for j: affine comparisons exactly, and their and, or, not. */
 #include "../compiler.h"
 
+#include <stdlib.h>
+
 /* What is known of the j of a region, over the current ranges of the other axes. NULL: no bound. */
 struct bounds {
     const struct expr *first, *last;           /* no j outside is in the region for any point */
@@ -34,11 +36,16 @@ static bool affine(const struct expr *e, int stream, int64_t sign, struct affine
     case EXPR_NEG: return affine(e->arg[0], stream, -sign, out);
     case EXPR_ADD: return affine(e->arg[0], stream, sign, out) && affine(e->arg[1], stream, sign, out);
     case EXPR_SUB: return affine(e->arg[0], stream, sign, out) && affine(e->arg[1], stream, -sign, out);
-    default:
-        if (expr_has(e, EXPR_INDEX) || e->type == TYPE_REAL) return false;
-        out->rest = sign > 0 ? expr_make(m, EXPR_ADD, out->rest, e, NULL) : expr_make(m, EXPR_SUB, out->rest, e, NULL);
-        return true;
+    case EXPR_MUL:
+        if (!expr_has(e, EXPR_INDEX)) break;
+        if (e->arg[1]->op != EXPR_INT || llabs(e->arg[1]->integer) > 1 << 20 || llabs(sign) > 1 << 20) return false;
+        return affine(e->arg[0], stream, sign * e->arg[1]->integer, out);
+    default: break;
     }
+    if (expr_has(e, EXPR_INDEX) || e->type == TYPE_REAL) return false;
+    if (llabs(sign) > 1) e = expr_make(m, EXPR_MUL, e, expr_int(m, llabs(sign)), NULL);
+    out->rest = expr_make(m, sign > 0 ? EXPR_ADD : EXPR_SUB, out->rest, e, NULL);
+    return true;
 }
 
 /* The largest (or smallest) value of weights * axes + rest over the current ranges, times sign. */

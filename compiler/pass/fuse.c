@@ -88,6 +88,14 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
 
 /* ---- merging ---- */
 
+/* A sum across the lanes has a nest of its own. */
+static bool across_lanes(const struct stmt *s)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->rank && !ref_uses_axis(&s->assign[k].to, s->axes[s->rank - 1])) return true;
+    return false;
+}
+
 static bool same_nest(const struct stmt *a, const struct stmt *b)
 {
     return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
@@ -118,7 +126,7 @@ static bool independent(const struct stmt *a, const struct stmt *b)
 
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
-    if (!same_nest(a, b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
+    if (!same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
     struct stmt made = *a;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < b->operands; k++) {

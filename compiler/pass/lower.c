@@ -1,12 +1,14 @@
-/* From the graph to loops. Every run-time axis of the output becomes a parallel loop: the last of them, the queries, in tiles whose rows are the
-   lanes; the others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a
-   statement: in front of the loop over keys when it does not depend on them, inside it when it runs over them, behind it when it needs their sums. */
+/* From the graph to loops. Every run-time axis of the output becomes a loop: the last of them, the queries, in tiles whose rows are the lanes; the
+   others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a statement: in
+   front of the loop over keys when it does not depend on them, inside it when it runs over them, behind it when it needs their sums.
+   A sum over keys that no query takes part in is a state. It has a loop over keys of its own, in front of the queries or, when it is wanted before
+   every chunk, behind the queries of each chunk, in a loop over chunks; its loops are parallel only over the axes that the state has. */
 #include "../compiler.h"
 
 #include <math.h>
 #include <string.h>
 
-enum stage { BEFORE, INSIDE, AFTER };
+enum stage { BEFORE, INSIDE, AFTER, STATE };
 
 struct lowering {
     struct compilation *c;
@@ -14,6 +16,8 @@ struct lowering {
     struct loops *l;
     struct module *m;
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
+    int chunk;        /* the axis of chunks, or -1 */
+    const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
     int *array;       /* of each value */
     int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
     bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
@@ -167,17 +171,19 @@ static void lower_sum(struct lowering *x, int number)
     bool streamed = false;
     for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
-    int to = new_tile(x, !streamed ? tile_name(x, v) : maximum ? "row_max" : v->op == GRAPH_REDUCE ? "row_sum" : "sum", rank, axes);
+    bool inside = streamed || has_axis(v, x->stream), state = x->stage[number] == STATE;
+    int to = new_tile(x, !streamed ? tile_name(x, v) : state ? "state" : maximum ? "row_max" : v->op == GRAPH_REDUCE ? "row_sum" : "sum", rank, axes);
     x->array[number] = to;
-    bool inside = streamed || has_axis(v, x->stream);
     struct stmt ***at = inside ? &x->inside : x->stage[number] == BEFORE ? &x->before : &x->end;
     int factor = v->online >= 0 ? x->correction[v->online] : -1;
 
     /* a product of two arrays over one axis, lanes last */
     int lane = rank == 2 ? axes[1] : -1, row = -1;
-    if (v->op == GRAPH_CONTRACT && rank == 2 && count == 1)
+    if (v->op == GRAPH_CONTRACT && rank == 2 && count == 1) {
+        const struct ref read[2] = {lowered(x, &v->operand[0]), lowered(x, &v->operand[1])};
         for (int k = 0; k < 2; k++)
-            if (ref_uses_axis(&v->operand[k], lane) && !ref_uses_axis(&v->operand[k], axes[0]) && !ref_uses_axis(&v->operand[1 - k], lane)) row = 1 - k;
+            if (ref_uses_axis(&read[k], lane) && !ref_uses_axis(&read[k], axes[0]) && !ref_uses_axis(&read[1 - k], lane)) row = 1 - k;
+    }
     if (row >= 0) {
         if (streamed) {
             set_constant(x, &x->before, to, 0);
@@ -215,9 +221,9 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[s->operands++] = loops_ref(x->l, scaled);
         s->operand[s->operands++] = loops_ref(x->l, factor);
     }
-    int nest[MAX_RANK];
-    for (int k = 0; k < count; k++) nest[k] = summed[k];
-    for (int k = 0; k < rank; k++) nest[count + k] = axes[k];
+    int nest[MAX_RANK]; /* the lanes last: those of the result, or of the keys where the result has no sequence */
+    for (int k = 0; k < count; k++) nest[state ? rank + k : k] = summed[k];
+    for (int k = 0; k < rank; k++) nest[state ? k : count + k] = axes[k];
     struct stmt *s = assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
     s->assign[0].rest = rest;
     const struct value *from = &x->g->value[v->operand[0].of];
@@ -249,8 +255,15 @@ static void lower_array(struct lowering *x, int number, enum array_kind kind)
 
 /* ---- the whole ---- */
 
-/* Sets stages and finds the axis of the inner loop; false (reported) when one pass over the keys is not enough. */
-static bool classify(struct lowering *x)
+static bool has_stream(const struct lowering *x, const struct value *v)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (ref_uses_axis(&v->operand[k], x->stream)) return true;
+    return false;
+}
+
+/* Finds the axes of the loops; false (reported) when there is more to sum over than one axis. */
+static bool find_axes(struct lowering *x)
 {
     const struct graph *g = x->g;
     const struct value *out = &g->value[g->output];
@@ -259,13 +272,21 @@ static bool classify(struct lowering *x)
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].rank; k++) {
             int axis = g->value[v].axes[k];
-            if (!run_time(x, axis) || has_axis(out, axis) || axis == x->stream) continue;
-            if (x->stream >= 0) {
+            if (!run_time(x, axis) || has_axis(out, axis)) continue;
+            int *role = x->m->axis[axis].source == SIZE_CHUNKS ? &x->chunk : &x->stream;
+            if (*role >= 0 && *role != axis) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "sums over two run-time axes are not compiled yet");
                 return false;
             }
-            x->stream = axis;
+            *role = axis;
         }
+    return true;
+}
+
+/* Sets stages; false (reported) when one pass over the keys is not enough. */
+static bool classify(struct lowering *x)
+{
+    const struct graph *g = x->g;
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].online >= 0) x->running[g->value[v].online] = true;
@@ -275,6 +296,10 @@ static bool classify(struct lowering *x)
         const struct value *value = &g->value[v];
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = has_axis(value, x->stream);
         x->stage[v] = streams ? INSIDE : BEFORE;
+        if (sums && !streams && !has_axis(value, x->lane) && has_stream(x, value)) {
+            x->stage[v] = STATE;
+            continue;
+        }
         for (int k = 0; k < value->operands; k++) {
             int u = value->operand[k].of;
             if (x->stage[u] == AFTER && streams && !x->running[u]) {
@@ -283,73 +308,128 @@ static bool classify(struct lowering *x)
             }
             if (!streams && (x->stage[u] == AFTER || x->stage[u] == INSIDE)) x->stage[v] = AFTER;
             x->unbuilt[u] |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
+            if (x->stage[u] != STATE || x->chunk < 0) continue;
+            for (int s = 0; s < g->value[u].rank; s++)
+                if (g->value[u].axes[s] == x->chunk) x->chunk_of = value->operand[k].sub[s];
+            x->last = x->chunk_of->arg[0]->arg[0]; /* of max(position, 0) / length */
         }
     }
     return true;
 }
 
-void pass_lower(struct compilation *c)
+/* Marks the values over keys that v is computed from. */
+static void mark_needed(const struct lowering *x, int v, bool *needed)
 {
-    struct arena *arena = c->graph->module->arena;
-    size_t n = (size_t)c->graph->values;
-    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1}, *x = &lowering;
-    x->array = arena_alloc(arena, n * sizeof *x->array);
-    x->correction = arena_alloc(arena, n * sizeof *x->correction);
-    x->running = arena_alloc(arena, n * sizeof *x->running);
-    x->unbuilt = arena_alloc(arena, n * sizeof *x->unbuilt);
-    x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
-    x->zero = arena_alloc(arena, n * sizeof *x->zero);
-    x->stage = arena_alloc(arena, n * sizeof *x->stage);
-    c->loops = x->l;
-    if (!classify(x)) return;
-
-    const struct value *out = &x->g->value[x->g->output];
-    struct stmt **at = &x->l->body;
-    for (int k = 0; k < out->rank; k++) {
-        if (!run_time(x, out->axes[k])) continue;
-        struct stmt *loop = append(x, &at, LOOPS_FOR);
-        loop->axis = out->axes[k];
-        loop->from = expr_int(x->m, 0);
-        loop->to = expr_leaf(x->m, EXPR_SIZE, loop->axis);
-        loop->step = loop->axis == x->lane ? c->tile_q : 1;
-        loop->parallel = true;
-        at = &loop->body;
+    for (int k = 0; k < x->g->value[v].operands; k++) {
+        int u = x->g->value[v].operand[k].of;
+        if (needed[u] || x->stage[u] == AFTER || x->stage[u] == STATE) continue;
+        needed[u] = true;
+        mark_needed(x, u, needed);
     }
-    /* Three lists, joined at the end: what comes before the loop over keys, its body, and what comes behind it. */
+}
+
+static void lower_value(struct lowering *x, int v)
+{
+    const struct value *value = &x->g->value[v];
+    switch (value->op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: break; /* arrays already */
+    case GRAPH_MAP: {
+        if (x->unbuilt[v]) break;
+        int axes[MAX_RANK], rank = tile_axes(x, value, axes);
+        x->array[v] = new_tile(x, tile_name(x, value), rank, axes);
+        struct stmt ***list = x->stage[v] == BEFORE ? &x->before : x->stage[v] == INSIDE ? &x->inside : &x->end;
+        struct stmt *s = assign(x, list, rank, axes, x->array[v], FOLD_SET, value->expr);
+        s->operands = value->operands;
+        for (int k = 0; k < value->operands; k++) s->operand[k] = lowered(x, &value->operand[k]);
+        break;
+    }
+    case GRAPH_CONTRACT:
+    case GRAPH_REDUCE: lower_sum(x, v); break;
+    }
+}
+
+static struct stmt *loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step)
+{
+    struct stmt *loop = append(x, at, LOOPS_FOR);
+    loop->axis = axis;
+    loop->from = from;
+    loop->to = to;
+    loop->step = step;
+    return loop;
+}
+
+/* The values of one of the loops over keys: the sums of the given stage and all that they need. Returns the region they share, or NULL. */
+static const struct expr *lower_values(struct lowering *x, enum stage sums)
+{
+    bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
+    for (int v = 0; v < x->g->values; v++)
+        if (sums == STATE ? x->stage[v] == STATE : x->stage[v] == AFTER || x->stage[v] == BEFORE) {
+            needed[v] = true;
+            mark_needed(x, v, needed);
+        }
+    const struct expr *region = NULL;
+    bool first = true;
+    for (int v = 0; v < x->g->values; v++) {
+        if (!needed[v]) continue;
+        lower_value(x, v);
+        if (x->stage[v] != AFTER || !has_stream(x, &x->g->value[v])) continue;
+        region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
+        first = false;
+    }
+    return region;
+}
+
+/* In a loop over chunks a query's chunk is that loop's; the keys of a state's loop are those of the chunk. */
+static void name_chunks(struct lowering *x, struct stmt *s)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    for (; s; s = s->next) {
+        if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, x->chunk_of, own);
+        name_chunks(x, s->body);
+    }
+}
+
+/* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
+static void query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
+{
+    const struct value *out = &x->g->value[x->g->output];
+    struct stmt **inner = *at, **first = *at;
+    const struct expr *zero = expr_int(x->m, 0);
+    for (int k = 0; k < out->rank; k++) {
+        int axis = out->axes[k];
+        if (!run_time(x, axis) || open[axis]) continue;
+        const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
+        if (axis == x->lane && x->chunk >= 0 && !parallel) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
+            const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+            const struct expr *shift = expr_replace(x->m, x->last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
+            const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+            const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
+            const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
+            from = expr_make(x->m, EXPR_SELECT, none_before, zero, expr_make(x->m, EXPR_MAX, zero, expr_make(x->m, EXPR_SUB, begin, shift, NULL), NULL));
+            to = expr_make(x->m, EXPR_MIN, to, expr_make(x->m, EXPR_SUB, end, shift, NULL), NULL);
+        }
+        struct stmt *loop = loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
+        loop->parallel = parallel;
+        if (first == *at) *at = inner; /* behind the outermost */
+        inner = &loop->body;
+    }
+    *inner = body;
+}
+
+/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes behind it. */
+static struct stmt *query_body(struct lowering *x)
+{
     struct stmt *before = NULL, *inside = NULL, *after = NULL;
     x->before = &before;
     x->inside = &inside;
     x->end = &after;
-    const struct expr *region = NULL;
-    bool first = true;
-    for (int v = 0; v < x->g->values; v++) {
-        const struct value *value = &x->g->value[v];
-        switch (value->op) {
-        case GRAPH_INPUT: lower_array(x, v, ARRAY_INPUT); break;
-        case GRAPH_PARAM: lower_array(x, v, ARRAY_PARAM); break;
-        case GRAPH_TABLE: lower_array(x, v, ARRAY_TABLE); break;
-        case GRAPH_MAP: {
-            if (x->unbuilt[v]) break;
-            int axes[MAX_RANK], rank = tile_axes(x, value, axes);
-            x->array[v] = new_tile(x, tile_name(x, value), rank, axes);
-            struct stmt ***list = x->stage[v] == BEFORE ? &x->before : x->stage[v] == INSIDE ? &x->inside : &x->end;
-            struct stmt *s = assign(x, list, rank, axes, x->array[v], FOLD_SET, value->expr);
-            s->operands = value->operands;
-            for (int k = 0; k < value->operands; k++) s->operand[k] = lowered(x, &value->operand[k]);
-            break;
-        }
-        case GRAPH_CONTRACT:
-        case GRAPH_REDUCE:
-            lower_sum(x, v);
-            if (x->stage[v] == AFTER) {
-                region = first ? value->where : region == value->where ? region : NULL;
-                first = false;
-            }
-            break;
-        }
-    }
-    /* the result leaves its tile */
-    struct stmt *copy = append(x, &x->end, LOOPS_COPY);
+    const struct expr *region = lower_values(x, AFTER);
+    const struct value *out = &x->g->value[x->g->output];
+    struct stmt *copy = append(x, &x->end, LOOPS_COPY); /* the result leaves its tile */
     struct array a = {.kind = ARRAY_OUTPUT, .name = "out", .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
     for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
     int output = loops_array(x->l, a);
@@ -358,16 +438,78 @@ void pass_lower(struct compilation *c)
     copy->operand[0] = loops_ref(x->l, x->array[x->g->output]);
     copy->assigns = 1;
     copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
-
     if (inside) {
-        struct stmt *loop = append(x, &x->before, LOOPS_FOR);
-        loop->axis = x->stream;
-        loop->from = expr_int(x->m, 0);
-        loop->to = expr_leaf(x->m, EXPR_SIZE, x->stream);
-        loop->step = c->tile_k;
+        struct stmt *loop = loop_over(x, &x->before, x->stream, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
         loop->where = region;
         loop->body = inside;
     }
     *x->before = after;
-    *at = before;
+    if (x->chunk >= 0) name_chunks(x, before);
+    return before;
+}
+
+/* States, and queries that meet them. */
+static void lower_states(struct lowering *x)
+{
+    bool open[MAX_AXES] = {false};
+    const struct value *out = &x->g->value[x->g->output];
+    struct stmt **at = &x->l->body, *inside = NULL, *unused = NULL;
+    const struct expr *zero = expr_int(x->m, 0);
+    for (int k = 0; k < out->rank; k++) { /* parallel over what every state has */
+        bool shared = run_time(x, out->axes[k]);
+        for (int v = 0; v < x->g->values; v++) shared &= x->stage[v] != STATE || has_axis(&x->g->value[v], out->axes[k]);
+        if (!shared) continue;
+        struct stmt *loop = loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        loop->parallel = open[out->axes[k]] = true;
+        at = &loop->body;
+    }
+    x->before = at;
+    x->inside = &inside;
+    x->end = &unused;
+    lower_values(x, STATE);
+    at = x->before;
+    const struct expr *from = zero, *end = expr_leaf(x->m, EXPR_SIZE, x->stream), *to = end;
+    struct stmt *body = query_body(x);
+    if (x->chunk >= 0) {
+        struct stmt *chunks = loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+        const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+        from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+        to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
+        at = &chunks->body;
+        query_loops(x, &at, open, false, body);
+        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = inside;
+    } else {
+        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = inside;
+        query_loops(x, &at, open, false, body);
+    }
+}
+
+void pass_lower(struct compilation *c)
+{
+    struct arena *arena = c->graph->module->arena;
+    size_t n = (size_t)c->graph->values;
+    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1}, *x = &lowering;
+    x->array = arena_alloc(arena, n * sizeof *x->array);
+    x->correction = arena_alloc(arena, n * sizeof *x->correction);
+    x->running = arena_alloc(arena, n * sizeof *x->running);
+    x->unbuilt = arena_alloc(arena, n * sizeof *x->unbuilt);
+    x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
+    x->zero = arena_alloc(arena, n * sizeof *x->zero);
+    x->stage = arena_alloc(arena, n * sizeof *x->stage);
+    c->loops = x->l;
+    if (!find_axes(x) || !classify(x)) return;
+    bool states = false;
+    for (int v = 0; v < x->g->values; v++) {
+        states |= x->stage[v] == STATE;
+        enum graph_op op = x->g->value[v].op;
+        if (op == GRAPH_INPUT) lower_array(x, v, ARRAY_INPUT);
+        if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
+        if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
+    }
+    if (states) {
+        lower_states(x);
+        return;
+    }
+    struct stmt **at = &x->l->body;
+    query_loops(x, &at, (bool[MAX_AXES]){false}, true, query_body(x));
 }

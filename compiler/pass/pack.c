@@ -4,9 +4,13 @@
 
 enum { MAX_DEPTH = 12 };
 
-static bool along_lanes(const struct ref *r, const struct array *a, int lane)
+/* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the end of a row. */
+static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
-    return a->kind == ARRAY_TILE || !ref_uses_axis(r, lane) || ref_axis(r, r->rank - 1) == lane;
+    if (a->kind == ARRAY_TILE || !ref_uses_axis(r, lane)) return true;
+    const struct axis *axis = &c->loops->module->axis[lane];
+    int64_t lanes = c->target->vector_bytes / (a->dtype == DTYPE_F64 ? 8 : 4);
+    return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
 /* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops with a step of one fix their axis. */
@@ -47,22 +51,23 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
     return made;
 }
 
-static void walk(struct loops *l, struct stmt *s, struct stmt **loops, int depth)
+static void walk(const struct compilation *c, struct stmt *s, struct stmt **loops, int depth)
 {
+    struct loops *l = c->loops;
     for (; s; s = s->next) {
         if (s->op == LOOPS_FOR && depth < MAX_DEPTH) {
             loops[depth] = s;
-            walk(l, s->body, loops, depth + 1);
+            walk(c, s->body, loops, depth + 1);
         } else if (s->op == LOOPS_IF)
-            walk(l, s->body, loops, depth);
+            walk(c, s->body, loops, depth);
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0) continue;
         int lane = s->axes[s->rank - 1];
-        int64_t extent = 0;
+        int64_t extent = l->module->axis[lane].source == SIZE_CONSTANT ? l->module->axis[lane].extent : 0;
         for (int f = 0; f < depth; f++)
             if (loops[f]->axis == lane) extent = loops[f]->step;
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
-            if (!extent || along_lanes(r, &l->array[r->of], lane)) continue;
+            if (!extent || along_lanes(c, r, &l->array[r->of], lane)) continue;
             struct ref old = *r;
             int tile = packed(l, loops, depth, old.of, lane, extent);
             const struct array *from = &l->array[old.of], *to = &l->array[tile];
@@ -77,5 +82,5 @@ static void walk(struct loops *l, struct stmt *s, struct stmt **loops, int depth
 void pass_pack(struct compilation *c)
 {
     struct stmt *loops[MAX_DEPTH];
-    walk(c->loops, c->loops->body, loops, 0);
+    walk(c, c->loops->body, loops, 0);
 }

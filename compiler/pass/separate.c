@@ -1,0 +1,386 @@
+/* Finite features: a weight w(i, j) that is the inner product of a vector of i and a vector of j makes a sum over keys linear in their number,
+   for the sum of (features of j) * v_j can be made once and met by every query. The rules look at the weight's expression alone:
+     <a_i, b_j>           features a_i and b_j
+     x + y                the features of x, then those of y
+     x * y                every product of one of x and one of y (tensor product)
+     x * x                the symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side
+     a factor of i alone, of j alone, or constant goes to its side.
+   Without a region the state is the sum over all keys. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
+   a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (PolySketchFormer,
+   section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
+#include "../compiler.h"
+
+enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR };
+enum side { QUERY, KEY };
+
+struct node {
+    enum node_kind kind;
+    int64_t features;
+    const struct node *a, *b;
+    struct ref leaf[2];           /* LEAF: by side */
+    int axis;                     /* LEAF: summed over */
+    const struct expr *factor[2]; /* FACTOR: by side, over the weight's operands */
+};
+
+struct separation {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int weight, lane, stream;
+    const struct value *value; /* the weight */
+    struct value made[2];      /* the maps of the features, while they are written */
+};
+
+/* ---- from the expression to features ---- */
+
+static bool uses_axis(const struct separation *x, const struct expr *e, int axis)
+{
+    if (e->op == EXPR_INDEX) return e->integer == axis;
+    if (e->op == EXPR_OPERAND) return ref_uses_axis(&x->value->operand[e->integer], axis);
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (uses_axis(x, e->arg[k], axis)) return true;
+    return false;
+}
+
+static struct node *node(struct separation *x, enum node_kind kind, const struct node *a, const struct node *b, int64_t features)
+{
+    struct node *n = arena_alloc(x->m->arena, sizeof *n);
+    *n = (struct node){.kind = kind, .a = a, .b = b, .features = features};
+    return n;
+}
+
+static struct node *factor(struct separation *x, const struct expr *query, const struct expr *key)
+{
+    struct node *n = node(x, NODE_FACTOR, NULL, NULL, 1);
+    n->factor[QUERY] = query;
+    n->factor[KEY] = key;
+    return n;
+}
+
+/* An inner product over a constant axis of something of i and something of j. */
+static struct node *inner_product(struct separation *x, const struct ref *r)
+{
+    const struct value *v = &x->g->value[r->of];
+    if (v->op != GRAPH_CONTRACT || v->where) return NULL;
+    struct ref plain = graph_ref(x->g, r->of, NULL);
+    if (!ref_equal(r, &plain)) return NULL;
+    int summed = -1;
+    for (int a = 0; a < x->m->axes; a++) {
+        bool used = ref_uses_axis(&v->operand[0], a) || ref_uses_axis(&v->operand[1], a), kept = false;
+        for (int k = 0; k < v->rank; k++) kept |= v->axes[k] == a;
+        if (!used || kept) continue;
+        if (summed >= 0 || x->m->axis[a].source != SIZE_CONSTANT) return NULL;
+        summed = a;
+    }
+    if (summed < 0) return NULL;
+    struct node *n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[summed].extent);
+    n->axis = summed;
+    for (int k = 0; k < 2; k++) {
+        bool query = ref_uses_axis(&v->operand[k], x->lane), key = ref_uses_axis(&v->operand[k], x->stream);
+        if (query == key) return NULL;
+        n->leaf[key ? KEY : QUERY] = v->operand[k];
+    }
+    return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
+}
+
+enum { MOST_FEATURES = 1 << 14 };
+
+static const struct node *find(struct separation *x, const struct expr *e)
+{
+    bool query = uses_axis(x, e, x->lane), key = uses_axis(x, e, x->stream);
+    if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
+    if (e->op == EXPR_OPERAND) return inner_product(x, &x->value->operand[e->integer]);
+    if (e->op == EXPR_NEG) {
+        const struct node *a = find(x, e->arg[0]);
+        return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
+    }
+    if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV) return NULL;
+    const struct node *a = find(x, e->arg[0]);
+    if (!a || a->features > MOST_FEATURES) return NULL;
+    if (e->op == EXPR_MUL && e->arg[0] == e->arg[1]) {
+        if (a->kind == NODE_FACTOR) return node(x, NODE_PRODUCT, a, a, 1);
+        return node(x, NODE_SQUARE, a, NULL, a->features * (a->features / 2 + 1));
+    }
+    if (e->op == EXPR_DIV) {
+        if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) return NULL;
+        const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
+        bool of_key = uses_axis(x, e->arg[1], x->stream);
+        return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
+    }
+    const struct node *b = find(x, e->arg[1]);
+    if (!b || b->features > MOST_FEATURES) return NULL;
+    if (e->op == EXPR_MUL) return node(x, NODE_PRODUCT, a, b, a->features * b->features);
+    if (e->op == EXPR_SUB) b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
+    return node(x, NODE_SUM, a, b, a->features + b->features);
+}
+
+/* ---- from features to expressions ---- */
+
+static const struct expr *make(const struct separation *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+/* The operand of the map of one side that is this reference; -1 when there is no room. */
+static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
+{
+    struct value *v = &x->made[side];
+    int k = 0;
+    while (k < v->operands && !ref_equal(&v->operand[k], r)) k++;
+    if (k == MAX_OPERANDS) return NULL;
+    if (k == v->operands) v->operand[v->operands++] = *r;
+    return expr_leaf(x->m, EXPR_OPERAND, k);
+}
+
+/* Feature number f (an integer expression) of one side; NULL when the map would have too many operands. */
+static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
+{
+    switch (n->kind) {
+    case NODE_LEAF: {
+        struct ref r = n->leaf[side];
+        for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
+        return operand_of(x, side, &r);
+    }
+    case NODE_FACTOR: {
+        const struct expr *with[MAX_OPERANDS] = {NULL};
+        for (int k = 0; k < x->value->operands; k++) {
+            with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+            if (!expr_uses(n->factor[side], with[k])) continue;
+            if (!(with[k] = operand_of(x, side, &x->value->operand[k]))) return NULL;
+        }
+        return expr_bind(x->m, n->factor[side], with);
+    }
+    case NODE_SUM: {
+        const struct expr *count = expr_int(x->m, n->a->features);
+        const struct expr *in_a = n->a->features == 1 ? expr_int(x->m, 0) : make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
+        const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0) : make(x, EXPR_MAX, make(x, EXPR_SUB, f, count), expr_int(x->m, 0));
+        const struct expr *a = feature(x, n->a, side, in_a), *b = feature(x, n->b, side, in_b);
+        return a && b ? expr_make(x->m, EXPR_SELECT, make(x, EXPR_LT, f, count), a, b) : NULL;
+    }
+    case NODE_PRODUCT: {
+        const struct expr *count = expr_int(x->m, n->b->features);
+        const struct expr *a = feature(x, n->a, side, n->a->features == 1 ? expr_int(x->m, 0) : make(x, EXPR_DIV, f, count));
+        const struct expr *b = feature(x, n->b, side, n->a->features == 1 ? f : make(x, EXPR_MOD, f, count));
+        return a && b ? make(x, EXPR_MUL, a, b) : NULL;
+    }
+    case NODE_SQUARE: {
+        /* apart by t = f / n: t = 0 are the squares; t = n / 2 of an even n meets every pair twice, so it counts once there */
+        const struct expr *count = expr_int(x->m, n->a->features), *t = make(x, EXPR_DIV, f, count), *first = make(x, EXPR_MOD, f, count);
+        const struct expr *a = feature(x, n->a, side, first), *b = feature(x, n->a, side, make(x, EXPR_MOD, make(x, EXPR_ADD, first, t), count));
+        if (!a || !b) return NULL;
+        const struct expr *product = make(x, EXPR_MUL, a, b);
+        if (side == KEY || n->a->features == 1) return product;
+        const struct expr *once = make(x, EXPR_EQ, t, expr_int(x->m, 0));
+        if (n->a->features % 2 == 0) once = make(x, EXPR_OR, once, make(x, EXPR_EQ, t, expr_int(x->m, n->a->features / 2)));
+        return make(x, EXPR_MUL, product, expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
+    }
+    }
+    return NULL;
+}
+
+/* The map of one side's features, over the weight's axes that it runs along, then the axis of the features. Its number, or -1. */
+static int feature_map(struct separation *x, const struct node *n, enum side side, int axis)
+{
+    x->made[side] = graph_value(GRAPH_MAP, 0, NULL);
+    struct value *v = &x->made[side];
+    v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
+    if (!v->expr) return -1;
+    for (int k = 0; k < x->value->rank; k++) {
+        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane);
+        for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
+        if (used) v->axes[v->rank++] = x->value->axes[k];
+    }
+    v->axes[v->rank++] = axis;
+    graph_insert(x->g, x->weight, *v);
+    return x->weight++;
+}
+
+/* ---- the regions ---- */
+
+/* What keys a query sees: all (NULL), or those up to *last, its own position plus something; false for any other region. */
+static bool prefix_region(const struct separation *x, const struct expr *where, const struct expr **last)
+{
+    *last = NULL;
+    if (!where) return true;
+    if (where->op != EXPR_LE || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream)) return false;
+    const struct expr *e = where->arg[1], *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
+    while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
+    if (e != own && !(e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX))) return false;
+    *last = where->arg[1];
+    return true;
+}
+
+static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
+{
+    return make(x, EXPR_DIV, make(x, EXPR_MAX, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
+}
+
+/* ---- the rewriting ---- */
+
+/* The sum over keys of the features of key, times the other factor of `sum`, if it has one: all of them, or those before chunk c. */
+static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis, int chunk_axis, int64_t chunk)
+{
+    const struct value *features = &x->g->value[key_features];
+    const struct ref *other = NULL;
+    for (int k = 0; k < sum->operands; k++)
+        if (sum->operand[k].of != x->weight) other = &sum->operand[k];
+    int axes[MAX_RANK], rank = 0;
+    for (int k = 0; k < x->value->rank; k++) {
+        int a = x->value->axes[k];
+        bool used = other && ref_uses_axis(other, a);
+        for (int f = 0; f < features->rank; f++) used |= features->axes[f] == a;
+        if (used && a != x->stream && a != x->lane) axes[rank++] = a;
+    }
+    if (chunk_axis >= 0) axes[rank++] = chunk_axis;
+    axes[rank++] = feature_axis;
+    for (int k = 0; other && k < sum->rank; k++)
+        if (ref_uses_axis(other, sum->axes[k]) && x->m->axis[sum->axes[k]].source == SIZE_CONSTANT) axes[rank++] = sum->axes[k];
+    struct value state = graph_value(other ? GRAPH_CONTRACT : GRAPH_REDUCE, rank, axes);
+    state.fold = other ? FOLD_SET : FOLD_SUM;
+    state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
+    if (other) state.operand[state.operands++] = *other;
+    if (chunk_axis >= 0) {
+        const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, chunk));
+        state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
+    }
+    graph_insert(x->g, x->weight, state);
+    return x->weight++;
+}
+
+/* Puts `v` in front of value *at, which moves on; returns the new value's number. */
+static int insert_before(struct graph *g, int *at, struct value v)
+{
+    graph_insert(g, *at, v);
+    return (*at)++;
+}
+
+struct plan {
+    int64_t chunk;
+    const struct node *features;
+    const struct expr *near, *last; /* the weight within a chunk; where the region ends, or NULL */
+    int users, user[MAX_OPERANDS];
+};
+
+/* Whether weight v is used only by sums over one region that the features serve; fills in the plan. */
+static bool make_plan(struct separation *x, struct plan *plan)
+{
+    const struct graph *g = x->g;
+    const struct expr *where = NULL, *far = x->value->expr;
+    *plan = (struct plan){.chunk = x->c->spec->block > 0 ? x->c->spec->block : 64};
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) {
+            if (g->value[w].operand[k].of != x->weight) continue;
+            const struct value *user = &g->value[w];
+            struct ref plain = graph_ref(g, x->weight, NULL);
+            bool sums = user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM && user->init == 0);
+            if (!sums || !ref_equal(&user->operand[k], &plain) || plan->users == MAX_OPERANDS || (plan->users && user->where != where)) return false;
+            for (int a = 0; a < user->rank; a++)
+                if (user->axes[a] == x->stream) return false;
+            where = user->where;
+            plan->user[plan->users++] = w;
+        }
+    if (!plan->users || !prefix_region(x, where, &plan->last)) return false;
+    plan->near = far;
+    if (plan->last && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
+        const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
+        for (int k = 0; k < 2; k++)
+            number[k] = make(x, EXPR_DIV, make(x, EXPR_SUB, position[k], make(x, EXPR_FLOORMOD, position[k], size)), size);
+        if (far->arg[0] == make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == make(x, EXPR_EQ, number[1], number[0])) {
+            plan->near = far->arg[1];
+            far = far->arg[2];
+        }
+    }
+    plan->features = find(x, far);
+    return plan->features && plan->features->kind != NODE_FACTOR && plan->features->features <= MOST_FEATURES;
+}
+
+/* The axis of this kind: one that is there already, from another run on the module, or a new one. */
+static int own_axis(struct module *m, const char *name, enum size_source source, int64_t extent)
+{
+    const char *unique = name;
+    for (int same = 2, a; (a = module_find_axis(m, unique)) >= 0; unique = arena_printf(m->arena, "%s%d", name, same++))
+        if (m->axis[a].source == source && m->axis[a].extent == extent) return a;
+    return module_axis(m, unique, source, extent);
+}
+
+static void rewrite(struct separation *x, struct plan *plan)
+{
+    struct module *m = x->m;
+    int feature_axis = own_axis(m, "f", SIZE_CONSTANT, plan->features->features);
+    int chunk_axis = plan->last ? own_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    int old = x->weight;
+    struct value weight = *x->value;
+    x->value = &weight;
+    int query = feature_map(x, plan->features, QUERY, feature_axis), key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis);
+    if (key < 0) return;
+    const struct expr *number = plan->last ? chunk_number(x, plan->last, plan->chunk) : NULL;
+    x->g->value[x->weight].expr = plan->near;
+    for (int u = 0; u < plan->users; u++) {
+        int at = plan->user[u] + (x->weight - old);
+        struct value sum = x->g->value[at];
+        int before = x->weight, state = state_of(x, &sum, key, feature_axis, chunk_axis, plan->chunk);
+        at += x->weight - before;
+        sum = x->g->value[at];
+        struct value far = graph_value(GRAPH_CONTRACT, sum.rank, sum.axes);
+        far.operands = 2;
+        far.operand[0] = graph_ref(x->g, query, NULL);
+        far.operand[1] = graph_ref(x->g, state, NULL);
+        for (int k = 0; k < far.operand[1].rank && chunk_axis >= 0; k++)
+            if (ref_axis(&far.operand[1], k) == chunk_axis) far.operand[1].sub[k] = number;
+        if (!plan->last) {
+            x->g->value[at] = far;
+            continue;
+        }
+        int distant = insert_before(x->g, &at, far);
+        struct value near = x->g->value[at];
+        const struct expr *begin = make(x, EXPR_MUL, number, expr_int(m, plan->chunk));
+        near.where = make(x, EXPR_AND, near.where, make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
+        int close = insert_before(x->g, &at, near);
+        struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
+        both.operands = 2;
+        both.operand[0] = graph_ref(x->g, close, NULL);
+        both.operand[1] = graph_ref(x->g, distant, NULL);
+        both.expr = make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), expr_leaf(m, EXPR_OPERAND, 1));
+        x->g->value[at] = both;
+        for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
+    }
+}
+
+/* The last run-time axis of the output, the queries, and the one that is summed over; -1 when there is none. */
+static void find_axes(struct separation *x)
+{
+    const struct value *out = &x->g->value[x->g->output];
+    x->lane = x->stream = -1;
+    for (int k = 0; k < out->rank; k++)
+        if (x->m->axis[out->axes[k]].source == SIZE_N_Q) x->lane = out->axes[k];
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_N_K) x->stream = a;
+}
+
+void pass_separate(struct compilation *c)
+{
+    if (c->spec->algorithm != ALGORITHM_LINEAR) return;
+    struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
+    find_axes(x);
+    if (x->lane < 0 || x->stream < 0) return;
+    for (int v = 0; v < c->graph->values; v++) {
+        const struct value *value = &c->graph->value[v];
+        bool pair = false, query = false;
+        for (int k = 0; k < value->rank; k++) {
+            pair |= value->axes[k] == x->stream;
+            query |= value->axes[k] == x->lane;
+        }
+        if (value->op != GRAPH_MAP || !pair || !query) continue;
+        struct plan plan;
+        x->weight = v;
+        x->value = value;
+        if (!make_plan(x, &plan)) continue;
+        rewrite(x, &plan);
+        graph_sweep(c->graph);
+        return;
+    }
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "this spec has no linear form");
+    diagnostics_note(c->diagnostics, c->spec->algorithm_at,
+                     "its weight needs finite features, at most %d of them: sums, products and powers of inner products have them, exponentials do not", MOST_FEATURES);
+    diagnostics_note(c->diagnostics, c->spec->algorithm_at, "and its mask has to be 'none' or 'causal'");
+}
