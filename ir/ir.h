@@ -353,6 +353,8 @@ struct loops {
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
+/* `wanted`, or with a number behind it when an array has that name. */
+const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);

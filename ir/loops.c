@@ -23,6 +23,17 @@ int loops_array(struct loops *l, struct array array)
     return l->arrays++;
 }
 
+const char *loops_unused_name(const struct loops *l, const char *wanted)
+{
+    const char *name = wanted;
+    for (int a = 0, same = 2; a < l->arrays; a++)
+        if (strcmp(l->array[a].name, name) == 0) {
+            name = arena_printf(l->module->arena, "%s_%d", wanted, same++);
+            a = -1;
+        }
+    return name;
+}
+
 struct stmt *stmt_new(struct loops *l, int op)
 {
     struct stmt *s = arena_alloc(l->module->arena, sizeof *s);

@@ -67,13 +67,7 @@ static int new_tile(struct lowering *x, const char *name, int rank, const int *a
         a.axes[k] = axes[k];
         a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : x->m->axis[axes[k]].extent;
     }
-    int same = 1;
-    a.name = name;
-    for (int k = 0; k < x->l->arrays; k++)
-        if (strcmp(x->l->array[k].name, a.name) == 0) {
-            a.name = arena_printf(x->m->arena, "%s_%d", name, ++same);
-            k = -1;
-        }
+    a.name = loops_unused_name(x->l, name);
     return loops_array(x->l, a);
 }
 
