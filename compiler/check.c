@@ -243,10 +243,10 @@ static enum status check_product(const struct options *o, const struct product *
         }
     }
     c.out = arena_alloc(arena, (size_t)most * sizeof(double));
-    for (int t = 0; t < o->targets && c.good; t++) {
+    for (int t = 0; t < p->compilations && c.good; t++) {
         struct compilation again = *p->compilation[t];
-        printf(" %s\n", again.target->name);
-        again.graph = graph_copy(p->graph);
+        printf(" %s, %s\n", again.target->name, again.linear ? "linear" : "quadratic");
+        again.graph = build_graph(arena, p->spec, again.diagnostics);
         again.loops = NULL;
         passes_run(&again, check_pass, &c);
     }

@@ -177,7 +177,7 @@ struct target {
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
 const char *const *target_names(void);              /* NULL-ended */
-enum { MAX_TARGETS = 8 };
+enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
 
 /* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
 struct compilation {
@@ -188,7 +188,13 @@ struct compilation {
     struct graph *graph;
     struct loops *loops; /* from the lower pass on */
     int64_t tile_q, tile_k; /* queries and keys of a tile */
+    bool linear;            /* asked for the linear form; else the quadratic one */
+    int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
 };
+/* From how many keys on the linear form takes fewer FLOPs than the quadratic one. (cost.c) */
+int64_t crossover_length(const struct compilation *linear);
+/* FLOPs of the linear form for one token and head: its features made and met, the state's update, the token's own chunk. */
+double linear_flops(const struct compilation *linear);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
@@ -209,8 +215,8 @@ int64_t schedule_knob(const struct compilation *c, const char *name, int64_t oth
 
 /* ---- emitted C (emit.c: the files; emit_loops.c: statements; emit_expr.c: expressions; emit_vector.c: vector types and functions) ---- */
 
-/* One compilation per target, the preferred first. `command` is the reproducing command. */
-void emit_source(const struct compilation *const *c, int targets, const char *command, struct text *out);
+/* The compilations of a product. `command` is the reproducing command. */
+void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out);
 void emit_header(const struct compilation *c, const char *command, struct text *out);
 /* The C name of an axis' extent: "n_q", or a number. */
 const char *emit_size(const struct module *m, int axis);
@@ -302,7 +308,8 @@ struct product {
     struct arena *arena;
     struct spec *spec;
     struct graph *graph; /* before the first pass */
-    struct compilation *compilation[MAX_TARGETS];
+    struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
+    int compilations;
     struct text source, header;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */

@@ -117,7 +117,7 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 
 /* ---- NAME.c ---- */
 
-static void preamble(const struct compilation *const *c, int targets, const char *command, struct text *out)
+static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
     const struct spec *spec = c[0]->spec;
     text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, command);
@@ -127,13 +127,21 @@ static void preamble(const struct compilation *const *c, int targets, const char
     graph_print(c[0]->meaning, &graph);
     comment_text(out, graph.data, 5);
     text_free(&graph);
-    text_add(
-        out,
-        "\n   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need\n"
-        "   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
-    for (int t = 0; t < targets; t++)
-        text_add(out, "     %-10s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[t]->target->name, (long long)c[t]->tile_q,
-                 (long long)c[t]->tile_k, (long long)c[t]->loops->workspace);
+    text_add(out,
+             "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
+             "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    for (int k = 0; k < compilations; k++)
+        if (c[k]->linear) {
+            text_add(out,
+                     "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
+                     c[k]->spec->algorithm == ALGORITHM_AUTO ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(c[k]))
+                                                             : "",
+                     (long long)c[k]->features, (long long)c[k]->features, (long long)spec->value_dim + 1);
+            break;
+        }
+    for (int k = 0; k < compilations; k++)
+        text_add(out, "     %-10s %-9s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
+                 c[k]->linear ? "linear" : "quadratic", (long long)c[k]->tile_q, (long long)c[k]->tile_k, (long long)c[k]->loops->workspace);
     text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
     text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
@@ -184,7 +192,11 @@ static const char *base(struct emitter *x, const struct array *a)
         for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
         bool fixed = false; /* whether the task fixes the member, too */
         for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
-        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name, !members ? "g" : fixed ? "(g * members + m)" : "g * members", name);
+        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name,
+                            !members ? "g"
+                            : fixed  ? "(g * members + m)"
+                                     : "g * members",
+                            name);
     }
     const char *made = NULL; /* row-major over the leading fixed axes */
     for (int k = 0; k < a->rank; k++) {
@@ -241,6 +253,11 @@ static void task_axes(struct emitter *x, const char *users, struct text *out)
     }
 }
 
+static const char *form(const struct compilation *c)
+{
+    return c->linear ? "linear" : "rows";
+}
+
 /* What `tile` of struct version says: the queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
 static int64_t tasks_of(const struct loops *l)
 {
@@ -260,7 +277,7 @@ static void rows_function(struct emitter *x, struct text *out)
                                            {"n_q", "call->p.n_q"},
                                            {"n_k", "call->p.n_k"}};
     const struct stmt *s = x->l->body;
-    for (; s->op == LOOPS_FOR && s->parallel; s = s->body) x->task_axis[s->axis] = true;
+    for (; s->op == LOOPS_FOR && s->parallel; s = s->body) x->task_axis[s->axis] = s->step == 1;
     x->indent = 4;
     emit_statements(x, s);
     /* what a declaration needs is known from the text behind it */
@@ -270,14 +287,15 @@ static void rows_function(struct emitter *x, struct text *out)
     task_axes(x, users.data, &axes);
     text_add(&users, "%s", axes.data);
     for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_CHUNKS) {
+        if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users.data, "chunks")) {
             const char *line = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
             text_add(&users, "%s", line);
             text_add(&axes, "%s", line);
         }
-    text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n", tasks_of(x->l) > 0 ? "one tile of queries of one head" : "all queries of one key/value head");
-    text_add(out, "%s%s%sstatic void %s_rows_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", *x->c->target->attribute ? "TARGET_" : "",
-             *x->c->target->attribute ? x->suffix : "", *x->c->target->attribute ? " " : "", x->c->spec->name, x->suffix);
+    text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
+             tasks_of(x->l) > 0 ? "one tile of queries of one head" : "all queries of one key/value head");
+    text_add(out, "%s%s%sstatic void %s_%s_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", *x->c->target->attribute ? "TARGET_" : "",
+             *x->c->target->attribute ? x->suffix : "", *x->c->target->attribute ? " " : "", x->c->spec->name, form(x->c), x->suffix);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         if (has_word(users.data, sizes[k][0])) text_add(out, "    const int64_t %s = %s;\n", sizes[k][0], sizes[k][1]);
     text_add(out, "%s%s%s}\n", axes.data, pointers.data, x->out->data);
@@ -296,51 +314,77 @@ static bool keeps_rest(const struct stmt *s)
     return false;
 }
 
-static void one_target(const struct compilation *c, bool with_tables, struct text *out)
+/* The compilations of one target: their rows functions, behind the vector functions that they share. */
+static void one_target(const struct compilation *const *c, int count, bool with_tables, struct text *out)
 {
-    const struct target *t = c->target;
-    int element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
-    struct text rows = {0}, body = {0};
-    struct emitter x = {.c = c,
-                        .l = c->loops,
-                        .m = c->loops->module,
-                        .suffix = t->suffix,
-                        .real = real_type(c->spec->dtype),
-                        .lanes = t->vector_bytes / element,
-                        .vectors = t->registers >= 32 ? 4 : 2,
-                        .rows = 6,
-                        .uses_rest = keeps_rest(c->loops->body),
-                        .out = &body};
-    rows_function(&x, &rows);
-    x.out = out;
-    if (with_tables) tables(&x);
+    const struct target *t = c[0]->target;
+    int element = c[0]->spec->dtype == DTYPE_F64 ? 8 : 4;
+    struct text rows = {0};
+    struct emitter shared = {.c = c[0],
+                             .l = c[0]->loops,
+                             .m = c[0]->loops->module,
+                             .suffix = t->suffix,
+                             .real = real_type(c[0]->spec->dtype),
+                             .lanes = t->vector_bytes / element,
+                             .vectors = t->registers >= 32 ? 4 : 2,
+                             .rows = 6,
+                             .out = out};
+    for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
+    for (int k = 0; k < count; k++) {
+        struct text body = {0};
+        struct emitter x = shared;
+        x.c = c[k];
+        x.l = c[k]->loops;
+        x.m = c[k]->loops->module;
+        x.out = &body;
+        memset(x.task_axis, 0, sizeof x.task_axis);
+        if (k) text_add(&rows, "\n");
+        rows_function(&x, &rows);
+        memcpy(shared.uses, x.uses, sizeof shared.uses);
+        shared.uses_dot |= x.uses_dot;
+        text_free(&body);
+    }
+    if (with_tables) tables(&shared);
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
-    emit_vector_functions(&x);
+    emit_vector_functions(&shared);
     text_append(out, rows.data, rows.length);
     if (*t->guard) text_add(out, "#endif\n");
     text_add(out, "\n");
     text_free(&rows);
-    text_free(&body);
 }
 
-static void choice(const struct compilation *const *c, int targets, struct text *out)
+/* How many compilations from the first on are for its target. */
+static int same_target(const struct compilation *const *c, int compilations)
 {
-    const char *name = c[0]->spec->name;
-    text_add(
-        out,
-        "/* ==== which of them this machine runs ==== */\n"
-        "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n    int64_t tile;  /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n    size_t bytes;  /* of workspace a thread */\n};\n\n");
-    text_add(out, "static struct version version(void)\n{\n");
-    bool certain = false;
-    for (int t = 0; t < targets && !certain; t++) {
-        const struct target *m = c[t]->target;
+    int count = 1;
+    while (count < compilations && c[count]->target == c[0]->target) count++;
+    return count;
+}
+
+static void choice(const struct compilation *const *c, int compilations, struct text *out)
+{
+    text_add(out, "/* ==== which of them this machine runs ==== */\n"
+                  "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n"
+                  "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
+                  "    size_t bytes; /* of workspace a thread */\n};\n\n");
+    bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
+    if (both) text_add(out, "/* Above this many keys the linear form takes fewer FLOPs. */\nenum { CROSSOVER = %lld };\n\n", (long long)crossover_length(c[1]));
+    text_add(out, "static struct version version(int64_t n_k)\n{\n%s", both ? "" : "    (void)n_k;\n");
+    for (int k = 0, count; k < compilations && !certain; k += count) {
+        const struct target *m = c[k]->target;
+        count = same_target(c + k, compilations - k);
         if (*m->guard) text_add(out, "#if %s\n", m->guard);
-        const char *indent = *m->supported ? "        " : "    ";
-        if (*m->supported) text_add(out, "    if (%s)\n", m->supported);
-        text_add(out, "%sreturn (struct version){%s_rows_%s, %lld, %lld};\n", indent, name, m->suffix, (long long)tasks_of(c[t]->loops),
-                 (long long)c[t]->loops->workspace);
+        int deeper = 0;
+        if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
+        if (*m->supported) deeper = 4;
+        for (int n = count - 1; n >= 0; n--) {
+            const struct compilation *one = c[k + n];
+            text_add(out, "%*s    %sreturn (struct version){%s_%s_%s, %lld, %lld};\n", deeper, "", n > 0 ? "if (n_k >= CROSSOVER) " : "", one->spec->name,
+                     form(one), m->suffix, (long long)tasks_of(one->loops), (long long)one->loops->workspace);
+        }
+        if (*m->supported && count > 1) text_add(out, "    }\n");
         if (*m->guard) text_add(out, "#endif\n");
         certain = !*m->guard && !*m->supported;
     }
@@ -365,7 +409,8 @@ static void entry_points(const struct compilation *c, struct text *out)
         "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n"
         "    *params = (struct %s_params){0};\n    return 0;\n}\n\n",
         name, name, name);
-    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version().bytes * (size_t)thread_count(problem);\n}\n\n", name);
+    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version(problem->n_k).bytes * (size_t)thread_count(problem);\n}\n\n",
+             name);
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n",
@@ -381,7 +426,9 @@ static void entry_points(const struct compilation *c, struct text *out)
         text_add(out, ") return ATTN_EPARAM;\n");
     }
     text_add(out, "    if ((uintptr_t)workspace %% 64) return ATTN_EALIGN;\n");
-    text_add(out, "    const struct version this = version();\n    if (!this.rows) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n");
+    text_add(
+        out,
+        "    const struct version this = version(call.p.n_k);\n    if (!this.rows) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n");
     text_add(out, "    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;\n");
     text_add(out, "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
                   "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n");
@@ -418,10 +465,13 @@ static void entry_points(const struct compilation *c, struct text *out)
         name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
-void emit_source(const struct compilation *const *c, int targets, const char *command, struct text *out)
+void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
-    preamble(c, targets, command, out);
-    for (int t = 0; t < targets; t++) one_target(c[t], t == 0, out);
-    choice(c, targets, out);
+    preamble(c, compilations, command, out);
+    for (int k = 0, count; k < compilations; k += count) {
+        count = same_target(c + k, compilations - k);
+        one_target(c + k, count, k == 0, out);
+    }
+    choice(c, compilations, out);
     entry_points(c[0], out);
 }

@@ -49,8 +49,7 @@ const char *emit_size(const struct module *m, int axis)
     case SIZE_CONSTANT: return arena_printf(m->arena, "%lld", (long long)m->axis[axis].extent);
 #define SIZE(name, text) \
     case SIZE_##name: return text;
-        SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k")
-        SIZE(CHUNKS, "chunks")
+        SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k") SIZE(CHUNKS, "chunks")
 #undef SIZE
     }
     return "0";
@@ -148,7 +147,6 @@ const char *emit_integer(struct emitter *x, const struct expr *e)
 {
     return integer_text(x, e, false);
 }
-
 
 const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
@@ -590,8 +588,8 @@ static void lane_sum(struct nest *n)
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", axis, axis, emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]),
-                  axis);
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", axis, axis,
+                  emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]), axis);
     }
     emit_line(x, "vec_%s lane_sums = {0};", x->suffix);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
@@ -611,7 +609,8 @@ static void lane_sum(struct nest *n)
         emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &rest), emit_element(x, &a->to));
         emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &rest), emit_element(x, &a->to));
         emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
-    } else emit_line(x, "%s += total;", emit_element(x, &a->to));
+    } else
+        emit_line(x, "%s += total;", emit_element(x, &a->to));
     for (int k = 0; k + 1 < s->rank; k++) {
         x->indent -= 4;
         emit_line(x, "}");

@@ -62,7 +62,7 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
             graph_print(c->graph, &t);
         else
             loops_print(c->loops, &t);
-        fprintf(stderr, "# after %s, for %s\n%s", pass->name, c->target->name, t.data);
+        fprintf(stderr, "# after %s, for %s, %s\n%s", pass->name, c->target->name, c->linear ? "linear" : "quadratic", t.data);
         text_free(&t);
     }
     return true;
@@ -84,10 +84,14 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
     for (int t = 0; t < o->targets && good; t++) {
-        struct compilation *c = arena_alloc(arena, sizeof *c);
-        *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .graph = graph_copy(p->graph)};
-        good = passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
-        p->compilation[t] = c;
+        for (int linear = 0; linear < 2 && good; linear++) {
+            if (p->spec->algorithm == (linear ? ALGORITHM_QUADRATIC : ALGORITHM_LINEAR)) continue;
+            struct compilation *c = arena_alloc(arena, sizeof *c);
+            *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
+            c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
+            good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
+            if (!linear || c->features) p->compilation[p->compilations++] = c;
+        }
     }
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
     text_free(&source);
@@ -97,7 +101,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
         return NULL;
     }
     const char *command = reproducing(arena, file, o);
-    emit_source((const struct compilation *const *)p->compilation, o->targets, command, &p->source);
+    emit_source((const struct compilation *const *)p->compilation, p->compilations, command, &p->source);
     emit_header(p->compilation[0], command, &p->header);
     return p;
 }

@@ -87,8 +87,7 @@ void axis_lines_print(const struct module *m, struct text *out)
         text_add(out, "axis %s ", m->axis[a].name);
         if (m->axis[a].source == SIZE_CONSTANT)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
-        else
-        {
+        else {
             text_add(out, "%s", size_name[m->axis[a].source]);
             if (m->axis[a].source == SIZE_CHUNKS) text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
@@ -348,7 +347,8 @@ void reader_axis_lines(struct reader *r)
         if (source == SIZE_CONSTANT) {
             if (!number_token(r)) expected(r, "an extent: a number, batch, kv_heads, members, n_q, n_k or chunks");
             extent = reader_int(r, 1);
-        } else if (source == SIZE_CHUNKS) extent = reader_int(r, 1);
+        } else if (source == SIZE_CHUNKS)
+            extent = reader_int(r, 1);
         if (!r->failed) module_axis(m, name, source, extent);
     }
 }

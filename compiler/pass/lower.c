@@ -482,7 +482,8 @@ void pass_lower(struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
     size_t n = (size_t)c->graph->values;
-    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1}, *x = &lowering;
+    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1},
+                    *x = &lowering;
     x->array = arena_alloc(arena, n * sizeof *x->array);
     x->correction = arena_alloc(arena, n * sizeof *x->correction);
     x->running = arena_alloc(arena, n * sizeof *x->running);

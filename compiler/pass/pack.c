@@ -17,7 +17,8 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
 static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
 {
     const struct array *a = &l->array[from];
-    struct array tile = {.kind = ARRAY_TILE, .dtype = l->module->dtype, .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
+    struct array tile = {
+        .kind = ARRAY_TILE, .dtype = l->module->dtype, .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
     for (int pass = 0; pass < 2; pass++) /* the lanes come last */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;

@@ -83,7 +83,7 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
-enum { MOST_FEATURES = 1 << 14 };
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12 };
 
 static const struct node *find(struct separation *x, const struct expr *e)
 {
@@ -283,8 +283,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     plan->near = far;
     if (plan->last && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
-        for (int k = 0; k < 2; k++)
-            number[k] = make(x, EXPR_DIV, make(x, EXPR_SUB, position[k], make(x, EXPR_FLOORMOD, position[k], size)), size);
+        for (int k = 0; k < 2; k++) number[k] = make(x, EXPR_DIV, make(x, EXPR_SUB, position[k], make(x, EXPR_FLOORMOD, position[k], size)), size);
         if (far->arg[0] == make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == make(x, EXPR_EQ, number[1], number[0])) {
             plan->near = far->arg[1];
             far = far->arg[2];
@@ -294,25 +293,17 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR && plan->features->features <= MOST_FEATURES;
 }
 
-/* The axis of this kind: one that is there already, from another run on the module, or a new one. */
-static int own_axis(struct module *m, const char *name, enum size_source source, int64_t extent)
-{
-    const char *unique = name;
-    for (int same = 2, a; (a = module_find_axis(m, unique)) >= 0; unique = arena_printf(m->arena, "%s%d", name, same++))
-        if (m->axis[a].source == source && m->axis[a].extent == extent) return a;
-    return module_axis(m, unique, source, extent);
-}
-
 static void rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
-    int feature_axis = own_axis(m, "f", SIZE_CONSTANT, plan->features->features);
-    int chunk_axis = plan->last ? own_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    int feature_axis = module_axis(m, "f", SIZE_CONSTANT, plan->features->features);
+    int chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
     int old = x->weight;
     struct value weight = *x->value;
     x->value = &weight;
     int query = feature_map(x, plan->features, QUERY, feature_axis), key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis);
     if (key < 0) return;
+    x->c->features = plan->features->features;
     const struct expr *number = plan->last ? chunk_number(x, plan->last, plan->chunk) : NULL;
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
@@ -359,7 +350,7 @@ static void find_axes(struct separation *x)
 
 void pass_separate(struct compilation *c)
 {
-    if (c->spec->algorithm != ALGORITHM_LINEAR) return;
+    if (!c->linear) return;
     struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
     find_axes(x);
     if (x->lane < 0 || x->stream < 0) return;
@@ -375,12 +366,16 @@ void pass_separate(struct compilation *c)
         x->weight = v;
         x->value = value;
         if (!make_plan(x, &plan)) continue;
+        /* left to choose, a state that fills the caches is not worth it */
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MOST_CHOSEN) return;
         rewrite(x, &plan);
         graph_sweep(c->graph);
         return;
     }
+    if (c->spec->algorithm != ALGORITHM_LINEAR) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "this spec has no linear form");
     diagnostics_note(c->diagnostics, c->spec->algorithm_at,
-                     "its weight needs finite features, at most %d of them: sums, products and powers of inner products have them, exponentials do not", MOST_FEATURES);
+                     "its weight needs finite features, at most %d of them: sums, products and powers of inner products have them, exponentials do not",
+                     MOST_FEATURES);
     diagnostics_note(c->diagnostics, c->spec->algorithm_at, "and its mask has to be 'none' or 'causal'");
 }
