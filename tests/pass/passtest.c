@@ -181,7 +181,7 @@ static int run_file(struct arena *arena, const char *file)
 
     const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
     struct spec spec = {.name = "test"};
-    struct compilation c = {.spec = &spec, .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
+    struct compilation c = {.spec = &spec, .linear = true, .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
     long long tile_q = 16, tile_k = 12;
