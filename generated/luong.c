@@ -24,11 +24,11 @@
      %9 = map [b g m i e] select(eq(%7, 0.0), 0.0, div(%8, %7))
      output %9
 
-   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
-   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
-     x86-64-v3  tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
-     generic    tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp luong.c … -lattnrt -lm */
 #include "luong.h"
 
@@ -145,7 +145,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -345,7 +345,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -543,7 +543,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 static void luong_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -657,12 +657,13 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile;  /* queries */
-    size_t bytes;  /* of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
 };
 
-static struct version version(void)
+static struct version version(int64_t n_k)
 {
+    (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){luong_rows_v4, 64, 91136};
@@ -710,7 +711,7 @@ int luong_params_init(struct luong_params *params, uint64_t seed, void *storage)
 
 size_t luong_workspace(const struct attn_problem *problem)
 {
-    return version().bytes * (size_t)thread_count(problem);
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
 }
 
 int luong_forward(const struct attn_problem *problem, const struct luong_params *params, const float *q, const float *k, const float *v,
@@ -724,11 +725,12 @@ int luong_forward(const struct attn_problem *problem, const struct luong_params 
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->compatibility_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version();
+    const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
     if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif

@@ -37,11 +37,15 @@
      %23 = map [b g m i e] select(eq(add(%21, 1.0), 0.0), 0.0, div(%22, add(%21, 1.0)))
      output %23
 
-   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
-   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     x86-64-v3  tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     generic    tiles of 128 queries and 96 keys; 174848 bytes of workspace a thread
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 4454 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 174848 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p2.c … -lattnrt -lm */
 #include "polynomial_p2.h"
 
@@ -149,7 +153,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -166,14 +170,14 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
     float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
@@ -322,6 +326,301 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
+    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
+    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
+    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 16) {
+        store_v4(state + f, splat_v4(0.0f));
+        store_v4(state_rest + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query + i, splat_v4(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v4(q_tile + d * 64 + i);
+                    }
+                    store_v4(query + i, load_v4(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_3 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+                    vec_v4 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                        store_v4(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                }
+                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
+                        store_v4(q_tile + d * 64 + i, q_tile_new5);
+                        store_v4(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
+                    }
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, splat_v4(0.0f));
+                }
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_7_in = {0};
+                    for (int64_t f = 0; f < 2112; f++) {
+                        const vec_v4 query_6_new6 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) *
+                            64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                        store_v4(query_6 + f * 64 + i, query_6_new6);
+                        query_7_in += query_6_new6 * state[f];
+                    }
+                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_rest + i, splat_v4(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_6 */
+                dot_v4(4, 64, 64, 2112,
+                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_6 + j, splat_v4(0.0f));
+                    }
+                    /* key_6 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_6_in += load_v4(k_tile + d * 64 + j);
+                        }
+                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
+                    }
+                    /* key_8 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_8 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_8 = load_v4(key_6 + j) * 0.015625f;
+                        vec_v4 key_8_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_7 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new9 = k_tile_7 - t_8;
+                            store_v4(k_tile + d * 64 + j, k_tile_new9);
+                            key_8_in += k_tile_new9 * k_tile_new9;
+                        }
+                        store_v4(key_8 + j, load_v4(key_8 + j) + key_8_in);
+                    }
+                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(key_8 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * query_5 */
+                    dot_v4(4, 64, j1 - j0, 64,
+                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                            store_v4(score + j * 64 + i, score_11 * score_11);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_12 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v4(score + j * 64 + i);
+                        }
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v4(4, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_14 = (load_v4(row_sum + i) + load_v4(query_7 + i)) + 1.0f;
+                    const mask_v4 t_15 = t_14 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_8 + e * 64 + i)) / t_14));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + j, splat_v4(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v4(k_tile_2 + d * 64 + j);
+                }
+                store_v4(key + j, load_v4(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_3 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_17 = load_v4(key + j) * 0.015625f;
+                vec_v4 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_16 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new18 = k_tile_2_16 - t_17;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new18);
+                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
+                }
+                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            }
+            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_19 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+                }
+            }
+            /* key_5 = k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 2112; f++) {
+                    store_v4(key_5 + f * 64 + j, load_v4(k_tile_2 + (f % 64) * 64 + j) * load_v4(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = 0; f < 2112; f++) {
+                vec_v4 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_5 + f * 64 + j);
+                    if (j + 16 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_v4(4, 64, 2112, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -403,7 +702,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -420,14 +719,14 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
     float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
@@ -576,6 +875,301 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
+    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
+    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
+    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 8) {
+        store_v3(state + f, splat_v3(0.0f));
+        store_v3(state_rest + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query + i, splat_v3(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v3(q_tile + d * 64 + i);
+                    }
+                    store_v3(query + i, load_v3(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_3 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+                    vec_v3 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                        store_v3(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                }
+                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
+                        store_v3(q_tile + d * 64 + i, q_tile_new5);
+                        store_v3(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
+                    }
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, splat_v3(0.0f));
+                }
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_7_in = {0};
+                    for (int64_t f = 0; f < 2112; f++) {
+                        const vec_v3 query_6_new6 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) *
+                            64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                        store_v3(query_6 + f * 64 + i, query_6_new6);
+                        query_7_in += query_6_new6 * state[f];
+                    }
+                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_rest + i, splat_v3(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_6 */
+                dot_v3(2, 64, 64, 2112,
+                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_6 + j, splat_v3(0.0f));
+                    }
+                    /* key_6 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_6_in += load_v3(k_tile + d * 64 + j);
+                        }
+                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
+                    }
+                    /* key_8 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_8 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_8 = load_v3(key_6 + j) * 0.015625f;
+                        vec_v3 key_8_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_7 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new9 = k_tile_7 - t_8;
+                            store_v3(k_tile + d * 64 + j, k_tile_new9);
+                            key_8_in += k_tile_new9 * k_tile_new9;
+                        }
+                        store_v3(key_8 + j, load_v3(key_8 + j) + key_8_in);
+                    }
+                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(key_8 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * query_5 */
+                    dot_v3(2, 64, j1 - j0, 64,
+                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                            store_v3(score + j * 64 + i, score_11 * score_11);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_12 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v3(score + j * 64 + i);
+                        }
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v3(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_14 = (load_v3(row_sum + i) + load_v3(query_7 + i)) + 1.0f;
+                    const mask_v3 t_15 = t_14 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_8 + e * 64 + i)) / t_14));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + j, splat_v3(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v3(k_tile_2 + d * 64 + j);
+                }
+                store_v3(key + j, load_v3(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_3 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_17 = load_v3(key + j) * 0.015625f;
+                vec_v3 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_16 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new18 = k_tile_2_16 - t_17;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new18);
+                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
+                }
+                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            }
+            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_19 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+                }
+            }
+            /* key_5 = k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = 0; f < 2112; f++) {
+                    store_v3(key_5 + f * 64 + j, load_v3(k_tile_2 + (f % 64) * 64 + j) * load_v3(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = 0; f < 2112; f++) {
+                vec_v3 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_5 + f * 64 + j);
+                    if (j + 8 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_v3(2, 64, 2112, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
 #endif
 
 /* ==== generic ==== */
@@ -655,7 +1249,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -672,14 +1266,14 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
     float *const score = (float *)(void *)(work + 1792); /* [j: 96, i: 128] */
     float *const row_sum = (float *)(void *)(work + 50944); /* [i: 128] */
     float *const row_sum_rest = (float *)(void *)(work + 51456); /* [i: 128] */
@@ -829,23 +1423,328 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+static void polynomial_p2_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
+    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
+    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
+    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 4) {
+        store_any(state + f, splat_any(0.0f));
+        store_any(state_rest + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_any(state_2 + f * 64 + e, splat_any(0.0f));
+            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query + i, splat_any(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_any(q_tile + d * 64 + i);
+                    }
+                    store_any(query + i, load_any(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_3 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_1 = load_any(query + i) * 0.015625f;
+                    vec_any query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new2 = q_tile_0 - t_1;
+                        store_any(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                }
+                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_3 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
+                        store_any(q_tile + d * 64 + i, q_tile_new5);
+                        store_any(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
+                    }
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, splat_any(0.0f));
+                }
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_7_in = {0};
+                    for (int64_t f = 0; f < 2112; f++) {
+                        const vec_any query_6_new6 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64)) %
+                            64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                        store_any(query_6 + f * 64 + i, query_6_new6);
+                        query_7_in += query_6_new6 * state[f];
+                    }
+                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_rest + i, splat_any(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_6 */
+                dot_any(2, 64, 64, 2112,
+                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_6 + j, splat_any(0.0f));
+                    }
+                    /* key_6 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_6_in += load_any(k_tile + d * 64 + j);
+                        }
+                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
+                    }
+                    /* key_8 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_8 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_8 = load_any(key_6 + j) * 0.015625f;
+                        vec_any key_8_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_7 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new9 = k_tile_7 - t_8;
+                            store_any(k_tile + d * 64 + j, k_tile_new9);
+                            key_8_in += k_tile_new9 * k_tile_new9;
+                        }
+                        store_any(key_8 + j, load_any(key_8 + j) + key_8_in);
+                    }
+                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_10 = 1.0f / sqrt_any((load_any(key_8 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * query_5 */
+                    dot_any(2, 64, j1 - j0, 64,
+                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_11 = load_any(score + j * 64 + i);
+                            store_any(score + j * 64 + i, score_11 * score_11);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_12 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_13 = (i0 + i + lane_any) + t_12;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_any(score + j * 64 + i);
+                        }
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_any(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_14 = (load_any(row_sum + i) + load_any(query_7 + i)) + 1.0f;
+                    const mask_any t_15 = t_14 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_8 + e * 64 + i)) /
+                            t_14));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + j, splat_any(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_any(k_tile_2 + d * 64 + j);
+                }
+                store_any(key + j, load_any(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_3 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_17 = load_any(key + j) * 0.015625f;
+                vec_any key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_16 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new18 = k_tile_2_16 - t_17;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new18);
+                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
+                }
+                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            }
+            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_19 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+                }
+            }
+            /* key_5 = k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = 0; f < 2112; f++) {
+                    store_any(key_5 + f * 64 + j, load_any(k_tile_2 + (f % 64) * 64 + j) * load_any(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 +
+                        j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = 0; f < 2112; f++) {
+                vec_any lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_5 + f * 64 + j);
+                    if (j + 4 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_any(2, 64, 2112, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile;  /* queries */
-    size_t bytes;  /* of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
 };
 
-static struct version version(void)
+/* Above this many keys the linear form takes fewer FLOPs. */
+enum { CROSSOVER = 4454 };
+
+static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_v4, 0, 2312960};
         return (struct version){polynomial_p2_rows_v4, 256, 324352};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_v3, 0, 2312960};
         return (struct version){polynomial_p2_rows_v3, 256, 324352};
+    }
 #endif
+    if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_any, 0, 2312960};
     return (struct version){polynomial_p2_rows_any, 128, 174848};
 }
 
@@ -885,7 +1784,7 @@ int polynomial_p2_params_init(struct polynomial_p2_params *params, uint64_t seed
 
 size_t polynomial_p2_workspace(const struct attn_problem *problem)
 {
-    return version().bytes * (size_t)thread_count(problem);
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
 }
 
 int polynomial_p2_forward(const struct attn_problem *problem, const struct polynomial_p2_params *params, const float *q, const float *k, const float *v,
@@ -899,11 +1798,12 @@ int polynomial_p2_forward(const struct attn_problem *problem, const struct polyn
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version();
+    const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
     if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif

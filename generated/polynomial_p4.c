@@ -37,11 +37,11 @@
      %23 = map [b g m i e] select(eq(add(%21, 1.0), 0.0), 0.0, div(%22, add(%21, 1.0)))
      output %23
 
-   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
-   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     x86-64-v3  tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     generic    tiles of 128 queries and 96 keys; 174848 bytes of workspace a thread
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 174848 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p4.c … -lattnrt -lm */
 #include "polynomial_p4.h"
 
@@ -149,7 +149,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -166,14 +166,14 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
     float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
@@ -404,7 +404,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -421,14 +421,14 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
     float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
     float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
@@ -657,7 +657,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -674,14 +674,14 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
     float *const score = (float *)(void *)(work + 1792); /* [j: 96, i: 128] */
     float *const row_sum = (float *)(void *)(work + 50944); /* [i: 128] */
     float *const row_sum_rest = (float *)(void *)(work + 51456); /* [i: 128] */
@@ -835,12 +835,13 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile;  /* queries */
-    size_t bytes;  /* of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
 };
 
-static struct version version(void)
+static struct version version(int64_t n_k)
 {
+    (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){polynomial_p4_rows_v4, 256, 324352};
@@ -888,7 +889,7 @@ int polynomial_p4_params_init(struct polynomial_p4_params *params, uint64_t seed
 
 size_t polynomial_p4_workspace(const struct attn_problem *problem)
 {
-    return version().bytes * (size_t)thread_count(problem);
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
 }
 
 int polynomial_p4_forward(const struct attn_problem *problem, const struct polynomial_p4_params *params, const float *q, const float *k, const float *v,
@@ -902,11 +903,12 @@ int polynomial_p4_forward(const struct attn_problem *problem, const struct polyn
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version();
+    const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
     if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif

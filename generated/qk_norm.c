@@ -53,11 +53,11 @@
      %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
      output %30
 
-   How: quadratic in tiles. A tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need
-   no step across lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
-     x86-64-v3  tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
-     generic    tiles of 128 queries and 96 keys; 290560 bytes of workspace a thread
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 290560 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
 #include "qk_norm.h"
 
@@ -204,7 +204,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -221,17 +221,17 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
     float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
     float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
     float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
     float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
     float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
     float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
@@ -551,7 +551,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -568,17 +568,17 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
     float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
     float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
     float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
     float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
     float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
     float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
@@ -896,7 +896,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* One tile of queries of one head, for task number `task`; `work` is the thread's part of the workspace. */
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
 static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -913,17 +913,17 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     const float *const k_norm_weight = call->params->k_norm_weight;
     const float *const k_norm_bias = call->params->k_norm_bias;
+    const float *const q_norm_weight = call->params->q_norm_weight;
+    const float *const q_norm_bias = call->params->q_norm_bias;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
     float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
     float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
     float *const query = (float *)(void *)(work + 49920); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 50432); /* [i: 128] */
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
     float *const query_cos = (float *)(void *)(work + 50944); /* [t: 32, i: 128] */
     float *const query_sin = (float *)(void *)(work + 67328); /* [t: 32, i: 128] */
     float *const query_5 = (float *)(void *)(work + 83712); /* [d: 64, i: 128] */
@@ -1135,12 +1135,13 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile;  /* queries */
-    size_t bytes;  /* of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
 };
 
-static struct version version(void)
+static struct version version(int64_t n_k)
 {
+    (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){qk_norm_rows_v4, 256, 506624};
@@ -1188,7 +1189,7 @@ int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *stor
 
 size_t qk_norm_workspace(const struct attn_problem *problem)
 {
-    return version().bytes * (size_t)thread_count(problem);
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
 }
 
 int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q, const float *k, const float *v,
@@ -1202,11 +1203,12 @@ int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_par
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version();
+    const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
     if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    const int64_t tasks = call.p.batch * call.p.heads * ((call.p.n_q + this.tile - 1) / this.tile);
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
