@@ -53,7 +53,7 @@ static int64_t elements_of(const struct graph *g, const struct value *v, const s
     return n;
 }
 
-/* Values that a float holds, so that the kernel gets the same ones: weights near 1, biases near 0, matrices that keep the size of a row. */
+/* Values that a float holds, so that the kernel gets the same ones: weights near 1, biases near 0, learned matrices that keep the size of a row. */
 static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
     for (int v = 0; v < g->values && s->tensors < MAX_TENSORS; v++) {
@@ -61,7 +61,7 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
         int64_t n = elements_of(g, value, size);
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
-        bool matrix = value->op == GRAPH_PARAM && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL,
+        bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL,
              norm = strstr(value->name, "norm.bias") != NULL;
         for (int64_t k = 0; k < n; k++) {
             double x = normal(state);

@@ -72,6 +72,20 @@ static int param_shape(const struct graph *g, const struct value *v, const char 
     return rank;
 }
 
+static int64_t param_elements(const struct graph *g, const struct value *v)
+{
+    int64_t count = 1;
+    for (int k = 0; k < v->rank; k++) count *= g->module->axis[v->axes[k]].extent;
+    return count;
+}
+
+static bool has_random(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].origin != ORIGIN_LEARNED) return true;
+    return false;
+}
+
 static void params_struct(const struct compilation *c, struct text *out)
 {
     const struct graph *g = c->meaning;
@@ -84,7 +98,7 @@ static void params_struct(const struct compilation *c, struct text *out)
         int rank = param_shape(g, &g->value[v], shape, said);
         text_add(out, "    const %s *%s; /* [", real, emit_name(g->module->arena, g->value[v].name));
         for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
-        text_add(out, "] */\n");
+        text_add(out, "]%s%s */\n", g->value[v].origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(g->value[v].origin));
     }
     text_add(out, "};\n");
 }
@@ -103,7 +117,8 @@ void emit_header(const struct compilation *c, const char *command, struct text *
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
     text_add(out, "#ifndef %s_H\n#define %s_H\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
     params_struct(c, out);
-    text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed. */\nsize_t %s_params_size(void);\n", name, name);
+    text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n", name,
+             has_random(c->meaning) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
     text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */\n");
@@ -392,6 +407,56 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     text_add(out, "}\n\n");
 }
 
+/* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal ones takes. */
+static void params_functions(const struct compilation *c, struct text *out)
+{
+    const struct graph *g = c->meaning;
+    struct arena *arena = g->module->arena;
+    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    const int64_t element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
+    int64_t arrays = 0, at = 0;
+    const char *work = NULL;
+    struct text made = {0};
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].op == GRAPH_PARAM && g->value[v].origin != ORIGIN_LEARNED) arrays += (param_elements(g, &g->value[v]) * element + 63) / 64 * 64;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        if (value->op != GRAPH_PARAM || value->origin == ORIGIN_LEARNED) continue;
+        const char *field = emit_name(arena, value->name), *shape = NULL;
+        for (int k = 0; k < value->rank; k++) {
+            long long extent = (long long)g->module->axis[value->axes[k]].extent;
+            shape = shape ? arena_printf(arena, "%s%s%lld", shape, value->origin == ORIGIN_NORMAL ? " * " : ", ", extent) : arena_printf(arena, "%lld", extent);
+        }
+        if (!shape) shape = "1";
+        text_add(&made, "    %s *const %s = (%s *)(void *)(bytes + %lld);\n", real, field, real, (long long)at);
+        switch (value->origin) {
+        case ORIGIN_LEARNED: break;
+        case ORIGIN_NORMAL:
+            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(c->spec->dtype), value->name, shape, field);
+            break;
+        case ORIGIN_ORTHOGONAL: {
+            const char *one = arena_printf(arena, "attn_orthogonal_work(%s)", shape);
+            work = work ? arena_printf(arena, "most_bytes(%s, %s)", work, one) : one;
+            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n", dtype_name(c->spec->dtype), value->name, shape, field,
+                     (long long)arrays);
+            break;
+        }
+        }
+        text_add(&made, "    params->%s = %s;\n", field, field);
+        at += (param_elements(g, value) * element + 63) / 64 * 64;
+    }
+    if (work && strstr(work, "most_bytes")) text_add(out, "static size_t most_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
+    text_add(out, "size_t %s_params_size(void)\n{\n    return %lld%s%s;\n}\n\n", name, (long long)arrays, work ? " + " : "", work ? work : "");
+    text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n", name, name);
+    if (made.length)
+        text_add(out, "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return ATTN_EALIGN;\n"
+                      "    unsigned char *const bytes = (unsigned char *)storage;\n");
+    else
+        text_add(out, "    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n");
+    text_add(out, "    *params = (struct %s_params){0};\n%s    return 0;\n}\n\n", name, made.length ? made.data : "");
+    text_free(&made);
+}
+
 static void entry_points(const struct compilation *c, struct text *out)
 {
     const char *name = c->spec->name, *real = real_type(c->spec->dtype);
@@ -403,12 +468,7 @@ static void entry_points(const struct compilation *c, struct text *out)
         "/* ==== the interface ==== */\n"
         "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
         "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
-    text_add(out, "size_t %s_params_size(void)\n{\n    return 0;\n}\n\n", name);
-    text_add(
-        out,
-        "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n"
-        "    *params = (struct %s_params){0};\n    return 0;\n}\n\n",
-        name, name, name);
+    params_functions(c, out);
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version(problem->n_k).bytes * (size_t)thread_count(problem);\n}\n\n",
              name);
     text_add(
@@ -445,7 +505,8 @@ static void entry_points(const struct compilation *c, struct text *out)
             int rank = param_shape(g, &g->value[v], shape, said);
             text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", rank);
             for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", shape[k]);
-            text_add(out, "}, offsetof(struct %s_params, %s), 0},\n", name, emit_name(g->module->arena, g->value[v].name));
+            text_add(out, "}, offsetof(struct %s_params, %s), %d},\n", name, emit_name(g->module->arena, g->value[v].name),
+                     g->value[v].origin != ORIGIN_LEARNED);
         }
         text_add(out, "};\n\n");
     }

@@ -114,7 +114,7 @@ static void explain(const struct product *p)
             printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
             k += heads;
         }
-        printf("]\n");
+        printf("]%s%s\n", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
     }
 }
 

@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+const char *origin_name(enum origin origin)
+{
+    static const char *const name[] = {
+#define ORIGIN(name, text) text,
+#include "origin.def"
+#undef ORIGIN
+    };
+    return name[origin];
+}
+
 struct graph *graph_new(struct module *m)
 {
     struct graph *g = arena_alloc(m->arena, sizeof *g);
@@ -55,6 +65,13 @@ int graph_input(struct graph *g, const char *name, int rank, const int *axes)
 int graph_param(struct graph *g, const char *name, int rank, const int *axes)
 {
     return named(g, GRAPH_PARAM, name, rank, axes, NULL);
+}
+
+int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes)
+{
+    int v = graph_param(g, name, rank, axes);
+    g->value[v].origin = origin;
+    return v;
 }
 
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data)
@@ -164,7 +181,7 @@ void graph_sweep(struct graph *g)
 
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
-    if (a->op != b->op || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+    if (a->op != b->op || a->origin != b->origin || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
         memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;

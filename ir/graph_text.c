@@ -38,6 +38,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     const struct module *m = g->module;
     text_add(out, "%%%d = %s ", number, op_name[v->op]);
     if (v->name) text_add(out, "%s ", v->name);
+    if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->op == GRAPH_REDUCE) {
         text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
         real_print(v->init, false, out);
@@ -98,6 +99,13 @@ static enum graph_op op(struct reader *r)
     return GRAPH_INPUT;
 }
 
+static enum origin read_origin(struct reader *r)
+{
+    for (int k = 0; k < ORIGINS; k++)
+        if (k != ORIGIN_LEARNED && reader_take(r, origin_name((enum origin)k))) return (enum origin)k;
+    return ORIGIN_LEARNED;
+}
+
 static void read_value(struct reader *r, struct graph *g)
 {
     char wanted[16];
@@ -107,6 +115,7 @@ static void read_value(struct reader *r, struct graph *g)
     reader_expect(r, "=");
     enum graph_op made = op(r);
     const char *name = made == GRAPH_INPUT || made == GRAPH_PARAM || made == GRAPH_TABLE ? reader_name(r, "the array's name") : NULL;
+    enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
     enum fold fold = FOLD_SUM;
     double init = 0;
     if (made == GRAPH_REDUCE) {
@@ -120,7 +129,7 @@ static void read_value(struct reader *r, struct graph *g)
     if (r->failed) return;
     switch (made) {
     case GRAPH_INPUT: graph_input(g, name, rank, axes); return;
-    case GRAPH_PARAM: graph_param(g, name, rank, axes); return;
+    case GRAPH_PARAM: graph_random(g, name, origin, rank, axes); return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
         /* One table named twice is one array again, so that passes see that it is. */

@@ -29,6 +29,15 @@ bool graph_same_table(const struct graph *g, const struct value *a, const struct
     return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
 }
 
+/* The first axis whose extent is not constant, as a message. */
+static const char *constant_check(const struct graph *g, const struct value *v)
+{
+    struct module *m = g->module;
+    for (int k = 0; k < v->rank; k++)
+        if (m->axis[v->axes[k]].source != SIZE_CONSTANT) return arena_printf(m->arena, "the extent of axis '%s' is not constant", m->axis[v->axes[k]].name);
+    return NULL;
+}
+
 static const char *named_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -39,10 +48,8 @@ static const char *named_check(const struct graph *g, int number)
     for (int u = 0; u < number; u++)
         if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
-    if (v->op != GRAPH_TABLE) return NULL;
-    for (int k = 0; k < v->rank; k++)
-        if (m->axis[v->axes[k]].source != SIZE_CONSTANT) return arena_printf(m->arena, "the extent of axis '%s' is not constant", m->axis[v->axes[k]].name);
-    return NULL;
+    if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
+    return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
 }
 
 static const char *map_check(const struct graph *g, const struct value *v)
@@ -95,6 +102,7 @@ static const char *value_check(const struct graph *g, int number)
     if ((int)v->op < 0 || (int)v->op >= OPS) return "it has no operation";
     const char *wrong = axes_check(m, v->rank, v->axes);
     if (wrong) return wrong;
+    if ((int)v->origin < 0 || (int)v->origin >= ORIGINS || (v->op != GRAPH_PARAM && v->origin != ORIGIN_LEARNED)) return "it is not made from a seed";
     if (v->operands < 0 || v->operands > MAX_OPERANDS) return "too many operands";
     struct allowed allowed = {.index = v->op == GRAPH_MAP ? axis_bits(v->rank, v->axes) : UINT32_MAX};
     for (int k = 0; k < v->operands; k++) {

@@ -225,9 +225,23 @@ enum graph_op {
 #undef GRAPH
 };
 
+enum origin {
+#define ORIGIN(name, text) ORIGIN_##name,
+#include "origin.def"
+#undef ORIGIN
+};
+enum {
+    ORIGINS = 0
+#define ORIGIN(name, text) +1
+#include "origin.def"
+#undef ORIGIN
+};
+const char *origin_name(enum origin origin); /* its text, "" for LEARNED */
+
 struct value {
     enum graph_op op;
     const char *name;   /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
+    enum origin origin; /* PARAM */
     int rank;
     int axes[MAX_RANK]; /* in order of storage */
     int operands;
@@ -253,7 +267,9 @@ struct graph *graph_new(struct module *m);
 struct graph *graph_copy(const struct graph *g); /* shares the module */
 /* Builders return the number of the new value. Axes are given as a count and the numbers. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
-int graph_param(struct graph *g, const char *name, int rank, const int *axes);
+int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned one */
+/* A parameter that a seed can make; its axes are of constant extent. */
+int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
 int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr);
 int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where);

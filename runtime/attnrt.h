@@ -14,11 +14,11 @@ extern "C" {
 
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is no multiple of kv_heads */
-    ATTN_EPOINTER = -2,   /* an array or the workspace is NULL */
+    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter array that is needed is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is less than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* sizes whose product overflows */
-    ATTN_EALIGN = -6,     /* the workspace is not aligned to 64 bytes */
+    ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes */
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
@@ -62,7 +62,7 @@ struct attn_kernel {
     const struct attn_param *param;
     size_t params_bytes; /* of struct NAME_params */
     size_t (*params_size)(void);
-    int (*params_init)(void *params, uint64_t seed, void *storage);
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
 };
@@ -76,6 +76,25 @@ void attn_param_shape(const struct attn_param *p, const struct attn_problem *pro
 void *attn_alloc(size_t bytes); /* aligned to 64 bytes, zeroed; NULL when there is none; attn_free gives it back */
 void attn_free(void *memory);
 double attn_seconds(void);      /* of a clock that only goes forward */
+
+/* ---- parameters from a seed (random.c): the same bits on every machine, with every compiler and any options ---- */
+
+/* The stream of a parameter: a hash of its name (FNV-1a, 64 bits), so that no parameter depends on which others there are. */
+uint64_t attn_stream(const char *name);
+/* Values first, first + 1, … first + n - 1 of a stream of independent standard normal values. A value depends on seed, stream and its number alone;
+   those of f32 are those of f64, rounded. Philox4x32-10 and the transform of Box and Muller: none is beyond 9.42. */
+void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out);
+void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out);
+/* Orthogonal random features (Choromanski et al. 2021, "Rethinking Attention with Performers", section 3.2 and appendix B), out [rows, columns]: each
+   block of `columns` rows is Q of a QR factorisation of a block of normal values (with R's diagonal positive), its rows scaled to the norms of
+   independent rows of normal values: those numbered from ATTN_NORMS + row * columns. More rows leave those before them as they are.
+   columns: 1 to 2^16. `work`: attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
+#define ATTN_NORMS (UINT64_C(1) << 63)
+size_t attn_orthogonal_work(int64_t rows, int64_t columns);
+void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work);
+void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work);
+/* One block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
+void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* ---- .npy files, format versions 1 to 3 (npy.c) ---- */
 

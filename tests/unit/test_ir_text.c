@@ -21,7 +21,7 @@ static const char softmax_graph[] = "graph softmax_causal f32\n" AXES "%0 = inpu
 /* Every feature of the text once: tables, subscripts, relabelled operands, maxima, online sums, odd constants. */
 static const char full_graph[] = "graph full f64\naxis g kv_heads\naxis i n_q\naxis j n_k\naxis d 4\naxis f 4\naxis p 2\n"
                                  "%0 = input q [g i d]\n"
-                                 "%1 = param sketch.g1 [d f]\n"
+                                 "%1 = param sketch.g1 normal [d f]\n"
                                  "%2 = table rope_theta [p] {1, 0.5}\n"
                                  "%3 = map [g i d] select(lt(mod(d, 2), 1), %0[g, i, add(d, 1)], mul(%0[g, i, add(d, -1)], %2[div(d, 2)]))\n"
                                  "%4 = contract [g i f] %3 %1\n"
@@ -220,6 +220,8 @@ static void graph_errors_have_positions(void)
         {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] %0[i, i]\n", "test:4:18: error: too many subscripts: expected 1"},
         {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] mod(%0, 2)\n", "test:4:18: error: argument 1 of mod must not be real"},
         {"graph x f32\naxis i n_q\n%0 = input q [i]\n%1 = map [i] @\n", "test:4:14: error: expected an expression, not '@'"},
+        {"graph x f32\naxis d 4\n%0 = param w gaussian [d]\n", "test:3:14: error: expected '[', not 'gaussian'"},
+        {"graph x f32\naxis d 4\n%0 = input q normal [d]\n", "test:3:14: error: expected '[', not 'normal'"},
         {"graph x f32\naxis p 3\n%0 = table t [p] {1, 2}\n", "test:3:23: error: expected ',', not '}'"},
         {"graph x f32\naxis p n_q\n%0 = table t [p] {1, 2}\n", "test:3:18: error: the axes of a table must have constant extents"},
         {"graph x f32\naxis i n_q\n%0 = input q [i]\n", "test:4:1: error: expected 'output', not the end of the text"},
@@ -287,6 +289,8 @@ static void graph_verifier_complains(void)
         {"%0 = input q [i d]\n%1 = map [i w] %0[i, w]\noutput %1", "%1 (map): in its reference to %0: subscript 2 runs along 'w', which is longer than 'd'"},
         {"%0 = input q [i i]\noutput %0", "%0 (input): axis 'i' occurs twice"},
         {"%0 = input q [i]\n%1 = input q [j]\noutput %0", "%1 (input): %0 is called 'q' too"},
+        {"%0 = param w normal [i d]\noutput %0", "%0 (param): the extent of axis 'i' is not constant"},
+        {"%0 = param w orthogonal [d]\noutput %0", "%0 (param): orthogonal features have two axes"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where d\noutput %1", "%1 (reduce): in its region: the condition is not a truth value"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where lt(j, 2)\noutput %1", "%1 (reduce): in its region: axis 'j' is not an axis here"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 where lt(%0, 2)\noutput %1",
