@@ -13,7 +13,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops with a step of one fix their axis. */
+/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Parallel loops with a step of one fix their axis. */
 static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
 {
     const struct array *a = &l->array[from];
@@ -25,7 +25,7 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
             int64_t extent = l->module->axis[a->axes[k]].extent;
             for (int f = 0; f < depth; f++)
                 if (loops[f]->axis == a->axes[k]) {
-                    fixed = loops[f]->step == 1;
+                    fixed = loops[f]->parallel && loops[f]->step == 1;
                     extent = loops[f]->step;
                 }
             if (fixed || (a->axes[k] == lane) != (pass == 1)) continue;
