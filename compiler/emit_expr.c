@@ -33,12 +33,11 @@ struct nest {
 static const char *format(struct nest *n, const char *text, ...) __attribute__((format(printf, 2, 3)));
 static const char *format(struct nest *n, const char *text, ...)
 {
-    char buffer[4096];
     va_list arguments;
     va_start(arguments, text);
-    vsnprintf(buffer, sizeof buffer, text, arguments);
+    const char *made = arena_vprintf(n->x->m->arena, text, arguments);
     va_end(arguments);
-    return arena_copy(n->x->m->arena, buffer);
+    return made;
 }
 
 /* ---- numbers, sizes, addresses ---- */
@@ -77,6 +76,7 @@ static const char *number(const struct emitter *x, double value, bool narrow)
     if (isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
     if (isnan(value)) return "NAN";
     if (narrow && fabs(value) >= 3.4028234663852886e38) return value > 0 ? "FLT_MAX" : "-FLT_MAX";
+    if (narrow && (float)value == 0) value = 0;
     if (!narrow && fabs(value) >= 1.7976931348623157e308) return value > 0 ? "DBL_MAX" : "-DBL_MAX";
     char text[48];
     int digits = narrow ? 9 : 17;
@@ -105,6 +105,18 @@ static const char *infix(enum expr_op op)
     }
 }
 
+static bool is_sum(const struct expr *e)
+{
+    return e->op == EXPR_ADD || e->op == EXPR_SUB;
+}
+
+/* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not matter. */
+static bool stands_bare(const struct expr *e, int k)
+{
+    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD;
+    return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
+}
+
 /* Without outer parentheses; `inner` adds them to what is not a single name or number. */
 static const char *integer_text(struct emitter *x, const struct expr *e, bool inner)
 {
@@ -118,13 +130,9 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
-    const char *a = integer_text(x, e->arg[0], true), *b = e->arg[1] ? integer_text(x, e->arg[1], true) : "",
-               *c = e->arg[2] ? integer_text(x, e->arg[2], true) : "";
-    const char *made;
-    bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
-    if (sum && (e->arg[0]->op == EXPR_ADD || e->arg[0]->op == EXPR_SUB)) a = integer_text(x, e->arg[0], false);
-    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_ADD) b = integer_text(x, e->arg[1], false);
-    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_SUB) b = integer_text(x, e->arg[1], false);
+    const char *part[3] = {"", "", ""}, *a, *b, *made;
+    for (int k = 0; k < expr_arity(e->op); k++) part[k] = integer_text(x, e->arg[k], !stands_bare(e, k));
+    a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
         made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
     else if (infix(e->op))
@@ -133,11 +141,11 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
         switch ((int)e->op) {
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
-        case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, c); break;
-        case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
-        case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
-        case EXPR_ABS: return arena_printf(arena, "llabs(%s)", integer_text(x, e->arg[0], false));
-        case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", integer_text(x, e->arg[0], false), integer_text(x, e->arg[1], false));
+        case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
+        case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", a, b);
+        case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", a, b);
+        case EXPR_ABS: return arena_printf(arena, "llabs(%s)", a);
+        case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
         default: made = "0";
         }
     return inner ? arena_printf(arena, "(%s)", made) : made;
@@ -256,7 +264,7 @@ static const char *type_name(const struct nest *n, const struct term *t)
 
 static bool is_name(const char *c)
 {
-    if (*c == '-' && c[1] >= '0' && c[1] <= '9') return false;
+    if (*c == '-') return false;
     int depth = 0;
     for (; *c; c++) {
         if (*c == '(')

@@ -26,10 +26,9 @@ void emit_line(struct emitter *x, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char buffer[4096];
-    vsnprintf(buffer, sizeof buffer, format, arguments);
+    const char *text = arena_vprintf(x->m->arena, format, arguments);
     va_end(arguments);
-    emit_wrapped(x->out, x->indent, buffer);
+    emit_wrapped(x->out, x->indent, text);
 }
 
 static void open_block(struct emitter *x)

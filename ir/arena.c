@@ -80,16 +80,23 @@ char *arena_copy(struct arena *arena, const char *text)
     return memcpy(arena_alloc(arena, length), text, length);
 }
 
+char *arena_vprintf(struct arena *arena, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0) out_of_memory();
+    char *out = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(out, (size_t)length + 1, format, args);
+    return out;
+}
+
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (length < 0) out_of_memory();
-    char *out = arena_alloc(arena, (size_t)length + 1);
-    va_start(args, format);
-    vsnprintf(out, (size_t)length + 1, format, args);
+    char *out = arena_vprintf(arena, format, args);
     va_end(args);
     return out;
 }

@@ -22,6 +22,7 @@ void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
+char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
 
 /* A string that grows. Zero it first; data is NULL or ends in a zero byte; text_free gives it back. */
 struct text {
