@@ -11,22 +11,39 @@ static const char *real_type(enum dtype dtype)
     return dtype == DTYPE_F64 ? "double" : "float";
 }
 
-/* Lines of text as they may stand in a C comment. */
-static void comment_text(struct text *out, const char *text, int indent)
+/* U+202A to 202E and U+2066 to 2069 turn the direction of writing, which compilers warn of. */
+static bool turns_direction(const char *c)
 {
-    struct text line = {0};
-    for (const char *c = text;; c++) {
-        if (*c == '\n' || !*c) {
-            emit_wrapped(out, indent, line.data ? line.data : "");
-            line.length = 0;
-            if (line.data) *line.data = 0;
-            if (!*c || !c[1]) break;
-        } else if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
-            text_add(&line, "%c ", *c);
-        else
-            text_append(&line, c, 1);
+    if (strncmp(c, "\xe2\x80", 2) == 0) return (unsigned char)c[2] >= 0xaa && (unsigned char)c[2] <= 0xae;
+    return strncmp(c, "\xe2\x81", 2) == 0 && (unsigned char)c[2] >= 0xa6 && (unsigned char)c[2] <= 0xa9;
+}
+
+/* Text as it may stand in a C comment: nothing in it begins or ends one or is a trigraph. */
+static const char *harmless(struct arena *arena, const char *text)
+{
+    struct text made = {0};
+    for (const char *c = text; *c; c++) {
+        if (turns_direction(c)) {
+            c += 2;
+            continue;
+        }
+        text_append(&made, c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?')) text_add(&made, " ");
     }
-    text_free(&line);
+    const char *copy = arena_copy(arena, made.data ? made.data : "");
+    text_free(&made);
+    return copy;
+}
+
+/* Lines of text in a C comment. */
+static void comment_text(struct arena *arena, struct text *out, const char *text, int indent)
+{
+    for (const char *line = harmless(arena, text);;) {
+        size_t length = strcspn(line, "\n");
+        emit_wrapped(out, indent, arena_printf(arena, "%.*s", (int)length, line));
+        if (!line[length] || !line[length + 1]) break;
+        line += length + 1;
+    }
 }
 
 static const char *upper(struct arena *arena, const char *name)
@@ -108,8 +125,8 @@ static void params_struct(const struct compilation *c, struct text *out)
 void emit_header(const struct compilation *c, const char *command, struct text *out)
 {
     const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = upper(c->graph->module->arena, name);
-    text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, command);
-    if (*c->spec->description) comment_text(out, c->spec->description, 3);
+    text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
+    if (*c->spec->description) comment_text(c->graph->module->arena, out, c->spec->description, 3);
     text_add(
         out,
         "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
@@ -135,12 +152,13 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
     const struct spec *spec = c[0]->spec;
-    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, command);
-    if (*spec->description) comment_text(out, spec->description, 3);
+    struct arena *arena = c[0]->graph->module->arena;
+    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, harmless(arena, command));
+    if (*spec->description) comment_text(arena, out, spec->description, 3);
     text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
     graph_print(c[0]->meaning, &graph);
-    comment_text(out, graph.data, 5);
+    comment_text(arena, out, graph.data, 5);
     text_free(&graph);
     text_add(out,
              "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
@@ -184,16 +202,17 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static void tables(const struct emitter *x)
+/* `used`: by some target's code wherever this is compiled. */
+static void tables(const struct compilation *c, bool used, struct text *out)
 {
-    for (int a = 0; a < x->l->arrays; a++) {
-        const struct array *array = &x->l->array[a];
+    for (int a = 0; a < c->loops->arrays; a++) {
+        const struct array *array = &c->loops->array[a];
         if (array->kind != ARRAY_TABLE) continue;
         int64_t n = 1;
-        for (int k = 0; k < array->rank; k++) n *= x->m->axis[array->axes[k]].extent;
-        text_add(x->out, "static const double %s[%lld] = {", emit_name(x->m->arena, array->name), (long long)n);
-        for (int64_t k = 0; k < n; k++) text_add(x->out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
-        text_add(x->out, "};\n\n");
+        for (int k = 0; k < array->rank; k++) n *= c->loops->module->axis[array->axes[k]].extent;
+        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ", emit_name(c->loops->module->arena, array->name), (long long)n);
+        for (int64_t k = 0; k < n; k++) text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
+        text_add(out, "};\n\n");
     }
 }
 
@@ -329,8 +348,14 @@ static bool keeps_rest(const struct stmt *s)
     return false;
 }
 
+/* Compiled and run on every machine. */
+static bool certain_target(const struct target *t)
+{
+    return !*t->guard && !*t->supported;
+}
+
 /* The compilations of one target: their rows functions, behind the vector functions that they share. */
-static void one_target(const struct compilation *const *c, int count, bool with_tables, struct text *out)
+static void one_target(const struct compilation *const *c, int count, struct text *out)
 {
     const struct target *t = c[0]->target;
     int element = c[0]->spec->dtype == DTYPE_F64 ? 8 : 4;
@@ -359,7 +384,6 @@ static void one_target(const struct compilation *const *c, int count, bool with_
         shared.uses_dot |= x.uses_dot;
         text_free(&body);
     }
-    if (with_tables) tables(&shared);
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
@@ -401,7 +425,7 @@ static void choice(const struct compilation *const *c, int compilations, struct 
         }
         if (*m->supported && count > 1) text_add(out, "    }\n");
         if (*m->guard) text_add(out, "#endif\n");
-        certain = !*m->guard && !*m->supported;
+        certain = certain_target(m);
     }
     if (!certain) text_add(out, "    return (struct version){NULL, 1, 0};\n");
     text_add(out, "}\n\n");
@@ -496,7 +520,7 @@ static void entry_points(const struct compilation *c, struct text *out)
                   "        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;\n"
                   "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n"
                   "        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);\n    }\n    return 0;\n}\n\n");
-    /* the description, with entry points that take any pointer */
+    /* the description, with entry points that take any pointer; their names end in nothing that follows a spec's name */
     if (params) {
         text_add(out, "static const struct attn_param param[] = {\n");
         for (int v = 0; v < g->values; v++) {
@@ -512,26 +536,29 @@ static void entry_points(const struct compilation *c, struct text *out)
     }
     text_add(
         out,
-        "static int any_params_init(void *params, uint64_t seed, void *storage)\n{\n    return %s_params_init((struct %s_params *)params, seed, storage);\n}\n\n",
+        "static int params_init_any(void *params, uint64_t seed, void *storage)\n{\n    return %s_params_init((struct %s_params *)params, seed, storage);\n}\n\n",
         name, name);
     text_add(
         out,
-        "static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
+        "static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
         "    return %s_forward(problem, (const struct %s_params *)params, (const %s *)q, (const %s *)k, (const %s *)v, (%s *)out, workspace);\n}\n\n",
         name, name, real, real, real, real);
     text_add(
         out,
         "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"%s\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n"
-        "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = any_params_init, .workspace = %s_workspace, .forward = any_forward,\n};\n",
+        "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = params_init_any, .workspace = %s_workspace, .forward = forward_any,\n};\n",
         name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
 void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
     preamble(c, compilations, command, out);
+    bool certain = false;
+    for (int k = 0; k < compilations; k++) certain |= certain_target(c[k]->target);
+    tables(c[0], certain, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = same_target(c + k, compilations - k);
-        one_target(c + k, count, k == 0, out);
+        one_target(c + k, count, out);
     }
     choice(c, compilations, out);
     entry_points(c[0], out);

@@ -37,16 +37,36 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* A word as a shell reads it back. */
+static void add_quoted(struct text *out, const char *word)
+{
+    text_add(out, "'");
+    for (const char *c = word; *c; c++)
+        if (*c == '\'')
+            text_add(out, "'\\''");
+        else
+            text_append(out, c, 1);
+    text_add(out, "'");
+}
+
 /* The command that makes the same output, with base names only. */
 static const char *reproducing(struct arena *arena, const char *file, const struct options *o)
 {
     struct text t = {0};
-    text_add(&t, "attnc %s", base_name(file));
+    const char *name = base_name(file);
+    text_add(&t, "attnc ");
+    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+,=@%")])
+        add_quoted(&t, name);
+    else
+        text_add(&t, "%s", name);
     if (o->named_targets) {
         text_add(&t, " --target ");
         for (int k = 0; k < o->targets; k++) text_add(&t, "%s%s", k ? "," : "", o->target[k]->name);
     }
-    for (int k = 0; k < o->sets; k++) text_add(&t, " --set '%s'", o->set[k]);
+    for (int k = 0; k < o->sets; k++) {
+        text_add(&t, " --set ");
+        add_quoted(&t, o->set[k]);
+    }
     const char *made = arena_copy(arena, t.data);
     text_free(&t);
     return made;
