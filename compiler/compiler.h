@@ -176,6 +176,7 @@ struct target {
     int64_t l1_bytes, l2_bytes;
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
+int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
 enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
 

@@ -105,7 +105,10 @@ static bool target_item(struct options *o, const char *option, const char *word)
             complain(o, "%s: '%s' is there twice", option, word);
             return false;
         }
-    o->target[o->targets++] = t;
+    /* the better ones first, however they were named: the first that a machine can run is the one it runs */
+    int at = o->targets++;
+    for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
+    o->target[at] = t;
     return true;
 }
 

@@ -43,6 +43,13 @@ const struct target *target_find(const char *name)
     return NULL;
 }
 
+int target_rank(const struct target *t)
+{
+    int rank = 0;
+    while (strcmp(targets[rank].suffix, t->suffix) != 0) rank++;
+    return rank;
+}
+
 const char *const *target_names(void)
 {
     static const char *names[TARGETS + 2];
