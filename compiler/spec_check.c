@@ -10,6 +10,9 @@ static const char *const keywords[] = {"auto",   "break",    "case",     "char",
                                        "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
                                        "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   NULL};
 
+/* Emitted C includes these; a NAME.h in a folder for headers would hide them. */
+static const char *const headers[] = {"attnrt", "math", "omp", "stddef", "stdint", "stdlib", NULL};
+
 /* The word of a choice: the node itself or the key of its one-key map. */
 static struct yaml *choice_word(struct yaml *node)
 {
@@ -60,6 +63,8 @@ static void check_name(struct spec_reader *r, const char *file)
     }
     for (int i = 0; keywords[i]; i++)
         if (strcmp(spec->name, keywords[i]) == 0) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
+    for (int i = 0; headers[i]; i++)
+        if (strcmp(spec->name, headers[i]) == 0) spec_error(r, node, "'name': '%s.h' would hide the header of that name, which emitted C includes", spec->name);
     if (strlen(spec->name) > MOST_NAME) spec_error(r, node, "'name' is longer than %d characters", MOST_NAME);
     const char *s = spec->name;
     if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))) spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);
