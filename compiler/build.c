@@ -2,6 +2,7 @@
    of the sums over j. Only this file knows the variants; nothing here is fast or clever, the passes find everything else. */
 #include "compiler.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +12,19 @@ struct builder {
     struct graph *g;
     struct module *m;
     int b, kv, member, i, j, d, e; /* axes */
+    struct position at;            /* what is being built */
+    bool lost;                     /* a number was reported */
 };
 
 /* Short names for what the formulas are made of. */
+/* A number that the dtype cannot hold would become 0 or the largest one and the result something else: it is refused, once. */
 static const struct expr *real(struct builder *x, double value)
 {
+    bool narrow = x->m->dtype != DTYPE_F64, lost = narrow ? fabs(value) > FLT_MAX || (value != 0 && (float)value == 0) : !isfinite(value);
+    if (lost && !x->lost) {
+        x->lost = true;
+        diagnostics_error(x->diagnostics, x->at, "%s cannot hold %g, which the options here come to", narrow ? "f32" : "f64", value);
+    }
     return expr_real(x->m, value);
 }
 static const struct expr *integer(struct builder *x, int64_t value)
@@ -144,6 +153,9 @@ static int l2norm(struct builder *x, const struct prepare *step, int v)
     return map_over(x, &like, like.rank, 2, (int[]){v, inverse}, mul(x, operand(x, 0), operand(x, 1)));
 }
 
+/* Sines are good up to angles of about 10^6 and useless from 10^15 on. */
+static const double MOST_TURN = 1e6;
+
 /* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the pair's other member) sin, with a minus for the first member. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
@@ -153,6 +165,8 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     if (t < 0) t = module_axis(x->m, "t", SIZE_CONSTANT, half);
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
     for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
+    if (theta[half - 1] > MOST_TURN && sequence == x->i)
+        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g", step->base, theta[half - 1], MOST_TURN);
     int angles = table(x, "rope_theta", t, theta);
     const struct expr *angle = mul(x, position, operand(x, 0));
     struct ref theta_t = graph_ref(x->g, angles, NULL);
@@ -180,6 +194,7 @@ static int prepare(struct builder *x, int v, bool query)
 {
     for (int k = 0; k < x->spec->prepares; k++) {
         const struct prepare *step = &x->spec->prepare[k];
+        x->at = step->at;
         switch (step->kind) {
         case PREPARE_LAYERNORM: v = layernorm(x, step, v, query ? "q" : "k"); break;
         case PREPARE_L2NORM: v = l2norm(x, step, v); break;
@@ -258,6 +273,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
 static int weights(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
+    x->at = o->at;
     int pair[] = {x->b, x->kv, x->member, x->i, x->j};
     struct ref left = graph_ref(x->g, q, NULL), right = graph_ref(x->g, k, NULL);
     switch (o->kind) {
@@ -384,6 +400,7 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     int sum = graph_contract(x->g, 5, result, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL), region);
     struct ref refs[] = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)};
     const struct expr *denominator = operand(x, 1);
+    x->at = (struct position){0, 0};
     switch (spec->normalize) {
     case NORMALIZE_NONE: x->g->output = graph_map(x->g, 5, result, 1, refs, operand(x, 0)); return x->g;
     case NORMALIZE_SUM: break;
@@ -392,5 +409,5 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     /* a denominator of exactly 0 gives 0: a row that sees no key */
     const struct expr *quotient = divide(x, operand(x, 0), denominator);
     x->g->output = graph_map(x->g, 5, result, 2, refs, choose(x, op2(x, EXPR_EQ, denominator, real(x, 0)), real(x, 0), quotient));
-    return x->g;
+    return diagnostics_errors(d) > errors ? NULL : x->g;
 }
