@@ -875,12 +875,12 @@ int cosine_forward(const struct attn_problem *problem, const struct cosine_param
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return cosine_params_init((struct cosine_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return cosine_forward(problem, (const struct cosine_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -888,5 +888,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel cosine_kernel = {
     .name = "cosine", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cosine_params),
-    .params_size = cosine_params_size, .params_init = any_params_init, .workspace = cosine_workspace, .forward = any_forward,
+    .params_size = cosine_params_size, .params_init = params_init_any, .workspace = cosine_workspace, .forward = forward_any,
 };

@@ -760,12 +760,12 @@ int dilated_window_forward(const struct attn_problem *problem, const struct dila
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return dilated_window_params_init((struct dilated_window_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return dilated_window_forward(problem, (const struct dilated_window_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -773,5 +773,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel dilated_window_kernel = {
     .name = "dilated_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct dilated_window_params),
-    .params_size = dilated_window_params_size, .params_init = any_params_init, .workspace = dilated_window_workspace, .forward = any_forward,
+    .params_size = dilated_window_params_size, .params_init = params_init_any, .workspace = dilated_window_workspace, .forward = forward_any,
 };

@@ -748,12 +748,12 @@ static const struct attn_param param[] = {
     {"compatibility.w", ATTN_F32, 2, {64, 64}, offsetof(struct luong_params, compatibility_w), 0},
 };
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return luong_params_init((struct luong_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return luong_forward(problem, (const struct luong_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -761,5 +761,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel luong_kernel = {
     .name = "luong", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct luong_params),
-    .params_size = luong_params_size, .params_init = any_params_init, .workspace = luong_workspace, .forward = any_forward,
+    .params_size = luong_params_size, .params_init = params_init_any, .workspace = luong_workspace, .forward = forward_any,
 };

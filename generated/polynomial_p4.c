@@ -929,12 +929,12 @@ static const struct attn_param param[] = {
     {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p4_params, q_norm_bias), 0},
 };
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return polynomial_p4_params_init((struct polynomial_p4_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return polynomial_p4_forward(problem, (const struct polynomial_p4_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -942,5 +942,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel polynomial_p4_kernel = {
     .name = "polynomial_p4", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct polynomial_p4_params),
-    .params_size = polynomial_p4_params_size, .params_init = any_params_init, .workspace = polynomial_p4_workspace, .forward = any_forward,
+    .params_size = polynomial_p4_params_size, .params_init = params_init_any, .workspace = polynomial_p4_workspace, .forward = forward_any,
 };

@@ -658,12 +658,12 @@ int polynomial_square_m3_forward(const struct attn_problem *problem, const struc
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return polynomial_square_m3_params_init((struct polynomial_square_m3_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return polynomial_square_m3_forward(problem, (const struct polynomial_square_m3_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -671,5 +671,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel polynomial_square_m3_kernel = {
     .name = "polynomial_square_m3", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct polynomial_square_m3_params),
-    .params_size = polynomial_square_m3_params_size, .params_init = any_params_init, .workspace = polynomial_square_m3_workspace, .forward = any_forward,
+    .params_size = polynomial_square_m3_params_size, .params_init = params_init_any, .workspace = polynomial_square_m3_workspace, .forward = forward_any,
 };

@@ -749,12 +749,12 @@ int prefix_forward(const struct attn_problem *problem, const struct prefix_param
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return prefix_params_init((struct prefix_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return prefix_forward(problem, (const struct prefix_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -762,5 +762,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel prefix_kernel = {
     .name = "prefix", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct prefix_params),
-    .params_size = prefix_params_size, .params_init = any_params_init, .workspace = prefix_workspace, .forward = any_forward,
+    .params_size = prefix_params_size, .params_init = params_init_any, .workspace = prefix_workspace, .forward = forward_any,
 };

@@ -1229,12 +1229,12 @@ static const struct attn_param param[] = {
     {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_bias), 0},
 };
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return qk_norm_params_init((struct qk_norm_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return qk_norm_forward(problem, (const struct qk_norm_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -1242,5 +1242,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel qk_norm_kernel = {
     .name = "qk_norm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct qk_norm_params),
-    .params_size = qk_norm_params_size, .params_init = any_params_init, .workspace = qk_norm_workspace, .forward = any_forward,
+    .params_size = qk_norm_params_size, .params_init = params_init_any, .workspace = qk_norm_workspace, .forward = forward_any,
 };

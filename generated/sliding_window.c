@@ -962,12 +962,12 @@ int sliding_window_forward(const struct attn_problem *problem, const struct slid
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return sliding_window_params_init((struct sliding_window_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return sliding_window_forward(problem, (const struct sliding_window_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -975,5 +975,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel sliding_window_kernel = {
     .name = "sliding_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct sliding_window_params),
-    .params_size = sliding_window_params_size, .params_init = any_params_init, .workspace = sliding_window_workspace, .forward = any_forward,
+    .params_size = sliding_window_params_size, .params_init = params_init_any, .workspace = sliding_window_workspace, .forward = forward_any,
 };

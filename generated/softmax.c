@@ -725,12 +725,12 @@ int softmax_forward(const struct attn_problem *problem, const struct softmax_par
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return softmax_params_init((struct softmax_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return softmax_forward(problem, (const struct softmax_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -738,5 +738,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel softmax_kernel = {
     .name = "softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_params),
-    .params_size = softmax_params_size, .params_init = any_params_init, .workspace = softmax_workspace, .forward = any_forward,
+    .params_size = softmax_params_size, .params_init = params_init_any, .workspace = softmax_workspace, .forward = forward_any,
 };

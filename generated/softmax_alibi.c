@@ -803,12 +803,12 @@ int softmax_alibi_forward(const struct attn_problem *problem, const struct softm
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return softmax_alibi_params_init((struct softmax_alibi_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return softmax_alibi_forward(problem, (const struct softmax_alibi_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -816,5 +816,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel softmax_alibi_kernel = {
     .name = "softmax_alibi", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_alibi_params),
-    .params_size = softmax_alibi_params_size, .params_init = any_params_init, .workspace = softmax_alibi_workspace, .forward = any_forward,
+    .params_size = softmax_alibi_params_size, .params_init = params_init_any, .workspace = softmax_alibi_workspace, .forward = forward_any,
 };

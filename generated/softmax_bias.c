@@ -759,12 +759,12 @@ static const struct attn_param param[] = {
     {"bias", ATTN_F32, 3, {ATTN_HEADS, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_bias_params, bias), 0},
 };
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return softmax_bias_params_init((struct softmax_bias_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return softmax_bias_forward(problem, (const struct softmax_bias_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -772,5 +772,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel softmax_bias_kernel = {
     .name = "softmax_bias", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_bias_params),
-    .params_size = softmax_bias_params_size, .params_init = any_params_init, .workspace = softmax_bias_workspace, .forward = any_forward,
+    .params_size = softmax_bias_params_size, .params_init = params_init_any, .workspace = softmax_bias_workspace, .forward = forward_any,
 };

@@ -761,12 +761,12 @@ int softmax_causal_forward(const struct attn_problem *problem, const struct soft
     return 0;
 }
 
-static int any_params_init(void *params, uint64_t seed, void *storage)
+static int params_init_any(void *params, uint64_t seed, void *storage)
 {
     return softmax_causal_params_init((struct softmax_causal_params *)params, seed, storage);
 }
 
-static int any_forward(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
 {
     return softmax_causal_forward(problem, (const struct softmax_causal_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
 }
@@ -774,5 +774,5 @@ static int any_forward(const struct attn_problem *problem, const void *params, c
 const struct attn_kernel softmax_causal_kernel = {
     .name = "softmax_causal", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_params),
-    .params_size = softmax_causal_params_size, .params_init = any_params_init, .workspace = softmax_causal_workspace, .forward = any_forward,
+    .params_size = softmax_causal_params_size, .params_init = params_init_any, .workspace = softmax_causal_workspace, .forward = forward_any,
 };
