@@ -191,6 +191,7 @@ struct compilation {
     int64_t tile_q, tile_k; /* queries and keys of a tile */
     bool linear;            /* asked for the linear form; else the quadratic one */
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
+    const char *why_not;    /* and this says why */
 };
 /* From how many keys on the linear form takes fewer FLOPs than the quadratic one. (cost.c) */
 int64_t crossover_length(const struct compilation *linear);
@@ -311,6 +312,7 @@ struct product {
     struct graph *graph; /* before the first pass */
     struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
     int compilations;
+    const char *why_quadratic; /* why there is no linear form, or NULL */
     struct text source, header;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */

@@ -210,7 +210,8 @@ static void tables(const struct compilation *c, bool used, struct text *out)
         if (array->kind != ARRAY_TABLE) continue;
         int64_t n = 1;
         for (int k = 0; k < array->rank; k++) n *= c->loops->module->axis[array->axes[k]].extent;
-        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ", emit_name(c->loops->module->arena, array->name), (long long)n);
+        text_add(out, "static const double %s%s[%lld] = {", used ? "" : "__attribute__((unused)) ", emit_name(c->loops->module->arena, array->name),
+                 (long long)n);
         for (int64_t k = 0; k < n; k++) text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
         text_add(out, "};\n\n");
     }

@@ -61,6 +61,27 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
     }
 }
 
+static void explain_algorithm(const struct product *p)
+{
+    const struct compilation *first = p->compilation[0], *linear = first->linear                                    ? first
+                                                                   : p->compilation[1] && p->compilation[1]->linear ? p->compilation[1]
+                                                                                                                    : NULL;
+    section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
+    if (!first->linear) {
+        printf("  quadratic: every query meets every key that its mask lets it see\n");
+        print_loops(first, first->loops->body);
+    }
+    if (!linear) {
+        printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
+        return;
+    }
+    long long columns = (long long)p->spec->value_dim + 1, element = p->spec->dtype == DTYPE_F64 ? 8 : 4;
+    printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
+           (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
+    printf("  %.0f FLOPs for each token and head, whatever the length\n", linear_flops(linear));
+    printf("  crossover: the linear form takes fewer FLOPs from %lld keys on\n", (long long)crossover_length(linear));
+}
+
 static void explain(const struct product *p)
 {
     const struct spec *spec = p->spec;
@@ -79,9 +100,7 @@ static void explain(const struct product *p)
         if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
     text_free(&graph);
 
-    section("Algorithm: quadratic");
-    printf("  every query meets every key that its mask lets it see; this version of attnc has no linear form of a weight\n");
-    print_loops(c, c->loops->body);
+    explain_algorithm(p);
 
     section("Cost");
     printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
@@ -89,13 +108,13 @@ static void explain(const struct product *p)
     printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
            (double)products * (double)c->tile_q / (double)keys);
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
-    printf("  state between chunks: none; crossover with a linear form: none\n");
 
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
+        printf("  %-10s %2d-byte vectors, %2d registers, %s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
-               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)p->compilation[t]->loops->workspace);
+               p->compilation[t]->linear ? "linear" : "quadratic", (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
+               (long long)p->compilation[t]->loops->workspace);
 
     section("Knobs of schedule:");
     printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);

@@ -110,7 +110,10 @@ struct product *product_make(const char *file, const struct options *o, enum sta
             *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
             c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
             good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
-            if (!linear || c->features) p->compilation[p->compilations++] = c;
+            if (!linear || c->features)
+                p->compilation[p->compilations++] = c;
+            else
+                p->why_quadratic = c->why_not;
         }
     }
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;

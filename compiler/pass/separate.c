@@ -10,6 +10,8 @@
    section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
 
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12 };
+
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR };
 enum side { QUERY, KEY };
 
@@ -83,32 +85,47 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12 };
+static const struct node *none(struct separation *x, const char *why)
+{
+    x->c->why_not = why;
+    return NULL;
+}
+
+static const struct node *too_many(struct separation *x)
+{
+    return none(x, arena_printf(x->m->arena, "it has more than %d features", MOST_FEATURES));
+}
 
 static const struct node *find(struct separation *x, const struct expr *e)
 {
     bool query = uses_axis(x, e, x->lane), key = uses_axis(x, e, x->stream);
     if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
-    if (e->op == EXPR_OPERAND) return inner_product(x, &x->value->operand[e->integer]);
+    if (e->op == EXPR_OPERAND) {
+        const struct node *product = inner_product(x, &x->value->operand[e->integer]);
+        return product ? product : none(x, "a value that query and key share is no inner product over features");
+    }
     if (e->op == EXPR_NEG) {
         const struct node *a = find(x, e->arg[0]);
         return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
     }
-    if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV) return NULL;
+    if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
+        return none(x, arena_printf(x->m->arena, "%s(…) of query and key has no finite features", expr_name(e->op)));
     const struct node *a = find(x, e->arg[0]);
-    if (!a || a->features > MOST_FEATURES) return NULL;
+    if (!a) return NULL;
+    if (a->features > MOST_FEATURES) return too_many(x);
     if (e->op == EXPR_MUL && e->arg[0] == e->arg[1]) {
         if (a->kind == NODE_FACTOR) return node(x, NODE_PRODUCT, a, a, 1);
         return node(x, NODE_SQUARE, a, NULL, a->features * (a->features / 2 + 1));
     }
     if (e->op == EXPR_DIV) {
-        if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) return NULL;
+        if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) return none(x, "a quotient by query and key has no finite features");
         const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
         bool of_key = uses_axis(x, e->arg[1], x->stream);
         return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
     }
     const struct node *b = find(x, e->arg[1]);
-    if (!b || b->features > MOST_FEATURES) return NULL;
+    if (!b) return NULL;
+    if (b->features > MOST_FEATURES) return too_many(x);
     if (e->op == EXPR_MUL) return node(x, NODE_PRODUCT, a, b, a->features * b->features);
     if (e->op == EXPR_SUB) b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
     return node(x, NODE_SUM, a, b, a->features + b->features);
@@ -279,7 +296,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
             where = user->where;
             plan->user[plan->users++] = w;
         }
-    if (!plan->users || !prefix_region(x, where, &plan->last)) return false;
+    if (!plan->users) return false;
+    if (!prefix_region(x, where, &plan->last)) return none(x, "its mask has no carried state ('none' and 'causal' have)") != NULL;
     plan->near = far;
     if (plan->last && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
@@ -290,7 +308,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
         }
     }
     plan->features = find(x, far);
-    return plan->features && plan->features->kind != NODE_FACTOR && plan->features->features <= MOST_FEATURES;
+    if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
+    return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
 static void rewrite(struct separation *x, struct plan *plan)
@@ -367,15 +386,15 @@ void pass_separate(struct compilation *c)
         x->value = value;
         if (!make_plan(x, &plan)) continue;
         /* left to choose, a state that fills the caches is not worth it */
-        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MOST_CHOSEN) return;
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MOST_CHOSEN) {
+            none(x, arena_printf(x->m->arena, "its %lld features are more than is chosen by itself; 'algorithm: linear' asks for it",
+                                 (long long)plan.features->features));
+            return;
+        }
         rewrite(x, &plan);
         graph_sweep(c->graph);
         return;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR) return;
-    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "this spec has no linear form");
-    diagnostics_note(c->diagnostics, c->spec->algorithm_at,
-                     "its weight needs finite features, at most %d of them: sums, products and powers of inner products have them, exponentials do not",
-                     MOST_FEATURES);
-    diagnostics_note(c->diagnostics, c->spec->algorithm_at, "and its mask has to be 'none' or 'causal'");
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->why_not ? c->why_not : "its weight is no sum over keys");
 }
