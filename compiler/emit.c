@@ -428,7 +428,7 @@ static void choice(const struct compilation *const *c, int compilations, struct 
         if (*m->guard) text_add(out, "#endif\n");
         certain = certain_target(m);
     }
-    if (!certain) text_add(out, "    return (struct version){NULL, 1, 0};\n");
+    if (!certain) text_add(out, "%s    return (struct version){NULL, 1, 0};\n", both ? "    (void)n_k;\n" : "");
     text_add(out, "}\n\n");
 }
 
