@@ -236,6 +236,11 @@ static enum status check_product(const struct options *o, const struct product *
         if (s->elements > most) most = s->elements;
         fill(s, p->graph, &sizes[n], &state, arena);
         const char *wrong = graph_eval(p->graph, &sizes[n], s->tensor, s->tensors, s->expected);
+        for (int64_t k = 0; k < s->elements && !wrong; k++)
+            if (!isfinite(s->expected[k])) {
+                complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
+                return STATUS_INPUT;
+            }
         if (!wrong) wrong = find_allowed(s, p->graph, &sizes[n], &state, arena);
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
