@@ -46,13 +46,6 @@ static void comment_text(struct arena *arena, struct text *out, const char *text
     }
 }
 
-static const char *upper(struct arena *arena, const char *name)
-{
-    char *made = arena_copy(arena, name);
-    for (char *c = made; *c; c++) *c = (char)toupper((unsigned char)*c);
-    return made;
-}
-
 /* ---- parameters: the PARAM arrays of the meaning ---- */
 
 static int param_count(const struct graph *g)
@@ -124,7 +117,7 @@ static void params_struct(const struct compilation *c, struct text *out)
 
 void emit_header(const struct compilation *c, const char *command, struct text *out)
 {
-    const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = upper(c->graph->module->arena, name);
+    const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
     if (*c->spec->description) comment_text(c->graph->module->arena, out, c->spec->description, 3);
     text_add(
@@ -132,7 +125,7 @@ void emit_header(const struct compilation *c, const char *command, struct text *
         "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
         (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
-    text_add(out, "#ifndef %s_H\n#define %s_H\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
+    text_add(out, "#ifndef %s\n#define %s\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
     params_struct(c, out);
     text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n", name,
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);

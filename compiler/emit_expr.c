@@ -30,8 +30,8 @@ struct nest {
     const char *fresh[MAX_OPERANDS]; /* operands that an assignment of this statement has just made: their C */
 };
 
-static const char *format(struct nest *n, const char *text, ...) __attribute__((format(printf, 2, 3)));
-static const char *format(struct nest *n, const char *text, ...)
+static const char *format(const struct nest *n, const char *text, ...) __attribute__((format(printf, 2, 3)));
+static const char *format(const struct nest *n, const char *text, ...)
 {
     va_list arguments;
     va_start(arguments, text);
@@ -254,10 +254,10 @@ static const char *type_name(const struct nest *n, const struct term *t)
 {
     const char *suffix = n->x->suffix;
     switch (t->kind) {
-    case KIND_INT: return t->vector ? format(n->x ? (struct nest *)n : NULL, "ints_%s", suffix) : "int64_t";
-    case KIND_BOOL: return t->vector ? format((struct nest *)n, t->narrow ? "mask_%s" : "ints_%s", suffix) : "int";
-    case KIND_REAL: return t->vector ? format((struct nest *)n, "vec_%s", suffix) : n->x->real;
-    case KIND_DOUBLE: return t->vector ? format((struct nest *)n, "wide_%s", suffix) : "double";
+    case KIND_INT: return t->vector ? format(n, "ints_%s", suffix) : "int64_t";
+    case KIND_BOOL: return t->vector ? format(n, t->narrow ? "mask_%s" : "ints_%s", suffix) : "int";
+    case KIND_REAL: return t->vector ? format(n, "vec_%s", suffix) : n->x->real;
+    case KIND_DOUBLE: return t->vector ? format(n, "wide_%s", suffix) : "double";
     }
     return "";
 }

@@ -3,8 +3,8 @@
    Henry et al., Query-Key Normalization for Transformers (2020), section 3; Liu et al., Swin Transformer V2 (2022), section 3.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef COSINE_H
-#define COSINE_H
+#ifndef ATTNC_cosine_H
+#define ATTNC_cosine_H
 
 #include <attnrt.h>
 

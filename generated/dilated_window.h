@@ -3,8 +3,8 @@
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1, dilated sliding window
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef DILATED_WINDOW_H
-#define DILATED_WINDOW_H
+#ifndef ATTNC_dilated_window_H
+#define ATTNC_dilated_window_H
 
 #include <attnrt.h>
 

@@ -3,8 +3,8 @@
    Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation (2015), section 3.1, "general"
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef LUONG_H
-#define LUONG_H
+#ifndef ATTNC_luong_H
+#define ATTNC_luong_H
 
 #include <attnrt.h>
 

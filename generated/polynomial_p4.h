@@ -3,8 +3,8 @@
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (2024), section 2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef POLYNOMIAL_P4_H
-#define POLYNOMIAL_P4_H
+#ifndef ATTNC_polynomial_p4_H
+#define ATTNC_polynomial_p4_H
 
 #include <attnrt.h>
 

@@ -3,8 +3,8 @@
    the fully visible part of the prefix mask of Raffel et al. (2020), section 3.2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef PREFIX_H
-#define PREFIX_H
+#ifndef ATTNC_prefix_H
+#define ATTNC_prefix_H
 
 #include <attnrt.h>
 

@@ -4,8 +4,8 @@
    Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef QK_NORM_H
-#define QK_NORM_H
+#ifndef ATTNC_qk_norm_H
+#define ATTNC_qk_norm_H
 
 #include <attnrt.h>
 

@@ -3,8 +3,8 @@
    Jiang et al., Mistral 7B (2023), section 2, sliding window attention
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef SLIDING_WINDOW_H
-#define SLIDING_WINDOW_H
+#ifndef ATTNC_sliding_window_H
+#define ATTNC_sliding_window_H
 
 #include <attnrt.h>
 

@@ -3,8 +3,8 @@
    Press, Smith and Lewis, Train Short, Test Long: Attention with Linear Biases (2022), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef SOFTMAX_ALIBI_H
-#define SOFTMAX_ALIBI_H
+#ifndef ATTNC_softmax_alibi_H
+#define ATTNC_softmax_alibi_H
 
 #include <attnrt.h>
 

@@ -4,8 +4,8 @@
    T5 computes the bias from the distance and does not scale the logit
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef SOFTMAX_BIAS_H
-#define SOFTMAX_BIAS_H
+#ifndef ATTNC_softmax_bias_H
+#define ATTNC_softmax_bias_H
 
 #include <attnrt.h>
 

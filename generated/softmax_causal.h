@@ -3,8 +3,8 @@
    Vaswani et al., Attention Is All You Need (2017), section 3.2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef SOFTMAX_CAUSAL_H
-#define SOFTMAX_CAUSAL_H
+#ifndef ATTNC_softmax_causal_H
+#define ATTNC_softmax_causal_H
 
 #include <attnrt.h>
 

@@ -3,8 +3,8 @@
    Gemma Team, Gemma 2: Improving Open Language Models at a Practical Size (2024), section 2, logit soft-capping
    q [B,H,n_q,256]  k [B,G,n_k,256]  v [B,G,n_k,256]  out [B,H,n_q,256], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
    Positions count so that the last query meets the last key; a row that sees no key gives 0. */
-#ifndef SOFTMAX_SOFTCAP_H
-#define SOFTMAX_SOFTCAP_H
+#ifndef ATTNC_softmax_softcap_H
+#define ATTNC_softmax_softcap_H
 
 #include <attnrt.h>
 

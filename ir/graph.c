@@ -191,11 +191,3 @@ bool graph_value_equal(const struct value *a, const struct value *b)
         if (!ref_equal(&a->operand[k], &b->operand[k])) return false;
     return true;
 }
-
-bool graph_equal(const struct graph *a, const struct graph *b)
-{
-    if (a->module != b->module || a->values != b->values || a->output != b->output) return false;
-    for (int v = 0; v < a->values; v++)
-        if (!graph_value_equal(&a->value[v], &b->value[v])) return false;
-    return true;
-}

@@ -284,7 +284,6 @@ void graph_insert(struct graph *g, int at, struct value v);
 /* Drops values the output does not need and renumbers. */
 void graph_sweep(struct graph *g);
 bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
-bool graph_equal(const struct graph *a, const struct graph *b);
 
 /* Two tables of one name, over the same axes, with the same numbers: the only values that may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);

@@ -17,14 +17,12 @@ struct affine {
     const struct expr *rest;
 };
 
-static struct module *m; /* of the running pass */
-
-static const struct expr *combine(enum expr_op op, const struct expr *a, const struct expr *b)
+static const struct expr *combine(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
 }
 
-static bool affine(const struct expr *e, int stream, int64_t sign, struct affine *out)
+static bool affine(struct module *m, const struct expr *e, int stream, int64_t sign, struct affine *out)
 {
     switch ((int)e->op) {
     case EXPR_INDEX:
@@ -33,13 +31,13 @@ static bool affine(const struct expr *e, int stream, int64_t sign, struct affine
         else
             out->weight[e->integer] += sign;
         return true;
-    case EXPR_NEG: return affine(e->arg[0], stream, -sign, out);
-    case EXPR_ADD: return affine(e->arg[0], stream, sign, out) && affine(e->arg[1], stream, sign, out);
-    case EXPR_SUB: return affine(e->arg[0], stream, sign, out) && affine(e->arg[1], stream, -sign, out);
+    case EXPR_NEG: return affine(m, e->arg[0], stream, -sign, out);
+    case EXPR_ADD: return affine(m, e->arg[0], stream, sign, out) && affine(m, e->arg[1], stream, sign, out);
+    case EXPR_SUB: return affine(m, e->arg[0], stream, sign, out) && affine(m, e->arg[1], stream, -sign, out);
     case EXPR_MUL:
         if (!expr_has(e, EXPR_INDEX)) break;
         if (e->arg[1]->op != EXPR_INT || llabs(e->arg[1]->integer) > 1 << 20 || llabs(sign) > 1 << 20) return false;
-        return affine(e->arg[0], stream, sign * e->arg[1]->integer, out);
+        return affine(m, e->arg[0], stream, sign * e->arg[1]->integer, out);
     default: break;
     }
     if (expr_has(e, EXPR_INDEX) || e->type == TYPE_REAL) return false;
@@ -49,7 +47,7 @@ static bool affine(const struct expr *e, int stream, int64_t sign, struct affine
 }
 
 /* The largest (or smallest) value of weights * axes + rest over the current ranges, times sign. */
-static const struct expr *extreme(const struct affine *f, int64_t sign, bool largest)
+static const struct expr *extreme(struct module *m, const struct affine *f, int64_t sign, bool largest)
 {
     const struct expr *e = sign > 0 ? f->rest : expr_make(m, EXPR_NEG, f->rest, NULL, NULL);
     for (int a = 0; a < m->axes; a++) {
@@ -63,36 +61,36 @@ static const struct expr *extreme(const struct affine *f, int64_t sign, bool lar
 }
 
 /* less <= more, or less < more */
-static struct bounds compare(const struct expr *less, const struct expr *more, bool strict, int stream)
+static struct bounds compare(struct module *m, const struct expr *less, const struct expr *more, bool strict, int stream)
 {
     struct bounds b = {.test = true};
     struct affine f = {.rest = expr_int(m, strict ? -1 : 0)}; /* more - less (- 1) >= 0 */
-    if (!affine(more, stream, 1, &f) || !affine(less, stream, -1, &f) || (f.stream != 1 && f.stream != -1)) return b;
+    if (!affine(m, more, stream, 1, &f) || !affine(m, less, stream, -1, &f) || (f.stream != 1 && f.stream != -1)) return b;
     b.test = false;
     if (f.stream < 0) { /* j <= f */
-        b.last = extreme(&f, 1, true);
-        b.full_last = extreme(&f, 1, false);
+        b.last = extreme(m, &f, 1, true);
+        b.full_last = extreme(m, &f, 1, false);
     } else { /* j >= -f */
-        b.first = extreme(&f, -1, false);
-        b.full_first = extreme(&f, -1, true);
+        b.first = extreme(m, &f, -1, false);
+        b.full_first = extreme(m, &f, -1, true);
     }
     return b;
 }
 
-static struct bounds solve(const struct expr *e, int stream, bool negated)
+static struct bounds solve(struct module *m, const struct expr *e, int stream, bool negated)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    if (e->op == EXPR_NOT) return solve(a, stream, !negated);
-    if (e->op == EXPR_LE) return negated ? compare(b, a, true, stream) : compare(a, b, false, stream);
-    if (e->op == EXPR_LT) return negated ? compare(b, a, false, stream) : compare(a, b, true, stream);
+    if (e->op == EXPR_NOT) return solve(m, a, stream, !negated);
+    if (e->op == EXPR_LE) return negated ? compare(m, b, a, true, stream) : compare(m, a, b, false, stream);
+    if (e->op == EXPR_LT) return negated ? compare(m, b, a, false, stream) : compare(m, a, b, true, stream);
     if (e->op != EXPR_AND && e->op != EXPR_OR) return (struct bounds){.test = true};
-    struct bounds x = solve(a, stream, negated), y = solve(b, stream, negated);
+    struct bounds x = solve(m, a, stream, negated), y = solve(m, b, stream, negated);
     if ((e->op == EXPR_AND) != negated)
-        return (struct bounds){combine(EXPR_MAX, x.first, y.first), combine(EXPR_MIN, x.last, y.last), combine(EXPR_MAX, x.full_first, y.full_first),
-                               combine(EXPR_MIN, x.full_last, y.full_last), x.test || y.test};
+        return (struct bounds){combine(m, EXPR_MAX, x.first, y.first), combine(m, EXPR_MIN, x.last, y.last), combine(m, EXPR_MAX, x.full_first, y.full_first),
+                               combine(m, EXPR_MIN, x.full_last, y.full_last), x.test || y.test};
     struct bounds either = {.test = true};
-    if (x.first && y.first) either.first = combine(EXPR_MIN, x.first, y.first);
-    if (x.last && y.last) either.last = combine(EXPR_MAX, x.last, y.last);
+    if (x.first && y.first) either.first = combine(m, EXPR_MIN, x.first, y.first);
+    if (x.last && y.last) either.last = combine(m, EXPR_MAX, x.last, y.last);
     return either;
 }
 
@@ -117,14 +115,15 @@ static void guard(struct loops *l, struct stmt **at, const struct expr *region, 
 
 static void walk(struct loops *l, struct stmt *s)
 {
+    struct module *m = l->module;
     for (; s; s = s->next) {
         if (s->op == LOOPS_FOR && s->where) {
-            struct bounds b = solve(s->where, s->axis, false);
+            struct bounds b = solve(m, s->where, s->axis, false);
             const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *one = expr_int(m, 1), *partial = NULL;
             if (b.first) s->from = expr_make(m, EXPR_MAX, s->from, b.first, NULL);
             if (b.last) s->to = expr_make(m, EXPR_MIN, s->to, expr_make(m, EXPR_ADD, b.last, one, NULL), NULL);
             if (b.full_first) partial = expr_make(m, EXPR_LT, lo, b.full_first, NULL);
-            if (b.full_last) partial = combine(EXPR_OR, partial, expr_make(m, EXPR_LT, expr_make(m, EXPR_ADD, b.full_last, one, NULL), hi, NULL));
+            if (b.full_last) partial = combine(m, EXPR_OR, partial, expr_make(m, EXPR_LT, expr_make(m, EXPR_ADD, b.full_last, one, NULL), hi, NULL));
             if (!b.test && partial) guard(l, &s->body, s->where, partial);
         }
         walk(l, s->body);
@@ -133,6 +132,5 @@ static void walk(struct loops *l, struct stmt *s)
 
 void pass_bound(struct compilation *c)
 {
-    m = c->loops->module;
     walk(c->loops, c->loops->body);
 }
