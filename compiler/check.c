@@ -13,7 +13,7 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97}, {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 16, NUDGES = 4 };
+enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
@@ -61,8 +61,8 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
         int64_t n = elements_of(g, value, size);
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
-        bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2, weight = strstr(value->name, "norm.weight") != NULL,
-             norm = strstr(value->name, "norm.bias") != NULL;
+        bool matrix = value->op == GRAPH_PARAM && value->origin == ORIGIN_LEARNED && value->rank == 2, weight = strstr(value->name, ".weight") != NULL,
+             norm = strstr(value->name, ".bias") != NULL;
         for (int64_t k = 0; k < n; k++) {
             double x = normal(state);
             if (weight) x = 1 + 0.1 * x;
@@ -83,8 +83,8 @@ static double row_largest(const double *row, int64_t n)
     return most;
 }
 
-/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what moving every input by half
-   an ulp changes; in f64 2^-29 of it. */
+/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 8 times what moving every input by half
+   an ulp changes, for a kernel also rounds what it makes of them; in f64 2^-29 of it. */
 static const char *find_allowed(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
     int64_t rows = s->elements / s->value_dim;
@@ -109,8 +109,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, const s
             double most = row_largest(row, s->value_dim);
             if (try == 0)
                 s->allowed[r] = 2e-6 * most;
-            else if (4 * most > change[r])
-                change[r] = 4 * most;
+            else if (8 * most > change[r])
+                change[r] = 8 * most;
         }
     }
     for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);

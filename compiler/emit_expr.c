@@ -626,6 +626,17 @@ static void lane_sum(struct nest *n)
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
 }
 
+/* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where all others are inside of
+   them, so that it can stay in a register; -1 when the axes lie otherwise, or when nothing is summed. */
+static int kept_outside(const struct stmt *s, const struct assign *a)
+{
+    if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
+    int kept = 0;
+    for (int k = 0; k + 1 < s->rank; k++)
+        if (ref_uses_axis(&a->to, s->axes[k]) && kept++ != k) return -1;
+    return kept;
+}
+
 void emit_map(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -645,15 +656,17 @@ void emit_map(struct emitter *x, const struct stmt *s)
     n->depth[LEVEL_LANE] = x->indent + 4;
     n->depth[LEVEL_ROW] = x->indent + 4 + 4 * (s->rank - 1);
     struct text before = {0}, after = {0};
+    int outer = -1; /* loops around the sums that stay in registers */
+    for (int k = 0; k < s->assigns && outer < 0; k++) outer = kept_outside(s, &s->assign[k]);
     for (int k = 0; k < s->assigns; k++) count_parents(n, s->assign[k].expr);
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         const char *name = emit_name(arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
         struct term t = as_real(n, term_of(n, a->expr, innermost));
         const char *value = as_vector(n, t);
-        if (a->to.rank < s->rank && a->fold != FOLD_SET) { /* over the inner axes: a sum in a register */
+        if (kept_outside(s, a) >= 0 && kept_outside(s, a) == outer) { /* over the inner axes: a sum in a register */
             const char *sum = format(n, "%s_in", name);
-            int depth = n->depth[LEVEL_LANE];
+            int depth = n->depth[LEVEL_LANE] + 4 * outer;
             if (a->fold == FOLD_MAX) {
                 x->uses[EXPR_MAX] = true;
                 text_add(&before, "%*svec_%s %s = load_%s(%s);\n", depth, "", x->suffix, sum, x->suffix, address);
@@ -669,6 +682,12 @@ void emit_map(struct emitter *x, const struct stmt *s)
                 text_add(&after, "%*sadd_%s(%s, %s, %s, splat_%s(1));\n", depth, "", x->suffix, address, emit_address(x, &rest), sum, x->suffix);
             } else
                 text_add(&after, "%*sstore_%s(%s, load_%s(%s) + %s);\n", depth, "", x->suffix, address, x->suffix, address, sum);
+            continue;
+        }
+        if (a->fold == FOLD_SUM && a->rest) {
+            struct ref rest = a->to;
+            rest.of = a->rest - 1;
+            line(n, innermost, format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address, emit_address(x, &rest), value, x->suffix));
             continue;
         }
         if (a->fold == FOLD_SUM) value = format(n, "load_%s(%s) + %s", x->suffix, address, wrapped(n, value));
@@ -696,17 +715,22 @@ void emit_map(struct emitter *x, const struct stmt *s)
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
-    text_append(x->out, before.data ? before.data : "", before.length);
+    if (outer <= 0) text_append(x->out, before.data ? before.data : "", before.length);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         const char *count = emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]);
         x->indent += 4;
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)%s", axis, axis, count, axis, k + 2 == s->rank ? " {" : "");
+        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)%s", axis, axis, count, axis, k + 2 == s->rank || k + 1 == outer ? " {" : "");
+        if (k + 1 == outer) text_append(x->out, before.data ? before.data : "", before.length);
     }
     text_append(x->out, n->level[LEVEL_ROW].data ? n->level[LEVEL_ROW].data : "", n->level[LEVEL_ROW].length);
     if (rows) emit_line(x, "}");
-    x->indent -= 4 * (s->rank - 1);
+    x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
     text_append(x->out, after.data ? after.data : "", after.length);
+    if (outer > 0) {
+        emit_line(x, "}");
+        x->indent -= 4 * outer;
+    }
     emit_line(x, "}");
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
     text_free(&before);

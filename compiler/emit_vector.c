@@ -61,6 +61,17 @@ static const char exp2_f64[] = "/* 2^x; off by less than 2e-19 of the value. 0 b
                                "    return p * (vec_@)(((mask_@)t + 1023) << 52);\n"
                                "}\n";
 
+/* e^x = 2^n e^r; the exponent of 2^n is built as in 2^x. */
+static const char exp_any[] = "/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */\n"
+                              "$TARGET INLINE vec_@ exp_@(vec_@ x)\n"
+                              "{\n"
+                              "    x = pick_@((mask_@)(x < -$FARTHEST), splat_@(-$FARTHEST), x);\n"
+                              "    x = pick_@((mask_@)(x > $FARTHEST), splat_@($FARTHEST), x);\n"
+                              "    const vec_@ t = x * $LOG2E + $MAGIC, n = t - $MAGIC;\n"
+                              "    const vec_@ r = (x - n * $LN2_HIGH) - n * $LN2_LOW;\n"
+                              "    return exp2_@(r * $LOG2E) * exp2_@(n);\n"
+                              "}\n";
+
 /* tanh x = m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps full accuracy near 0. */
 static const char tanh_f32[] = "/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */\n"
                                "$TARGET INLINE vec_@ tanh_@(vec_@ x)\n"
@@ -254,20 +265,26 @@ void emit_vector_functions(struct emitter *x)
                            "$mask",      arena_printf(arena, "mask_%s", x->suffix),
                            "$ints",      arena_printf(arena, "ints_%s", x->suffix),
                            "$wide",      arena_printf(arena, "wide_%s", x->suffix),
+                           "$FARTHEST",  narrow ? "89.0f" : "710.0",
+                           "$MAGIC",     narrow ? "12582912.0f" : "6755399441055744.0",
+                           "$LOG2E",     narrow ? "1.44269504f" : "1.4426950408889634074",
+                           "$LN2_HIGH",  narrow ? "0.693145751953125f" : "0.693147180369123816490",
+                           "$LN2_LOW",   narrow ? "1.4286068203094172e-06f" : "1.90821492927058770002e-10",
                            "$F",         narrow ? "f" : "",
                            NULL};
     const bool *uses = x->uses;
     bool turns = uses[EXPR_SIN] || uses[EXPR_COS];
     fill(x->out, types, pairs);
-    if (uses[EXPR_SELECT] || uses[EXPR_MAX] || uses[EXPR_MIN] || uses[EXPR_EXP2] || uses[EXPR_TANH] || turns) fill(x->out, pick, pairs);
+    if (uses[EXPR_SELECT] || uses[EXPR_MAX] || uses[EXPR_MIN] || uses[EXPR_EXP2] || uses[EXPR_EXP] || uses[EXPR_TANH] || turns) fill(x->out, pick, pairs);
     if (uses[EXPR_INDEX]) fill(x->out, lane, pairs);
     if (uses[EXPR_MAX]) fill(x->out, maximum, pairs);
     if (uses[EXPR_MIN]) fill(x->out, minimum, pairs);
     if (uses[EXPR_ABS]) fill(x->out, absolute, pairs);
-    if (uses[EXPR_EXP2]) fill(x->out, narrow ? exp2_f32 : exp2_f64, pairs);
+    if (uses[EXPR_EXP2] || uses[EXPR_EXP]) fill(x->out, narrow ? exp2_f32 : exp2_f64, pairs);
+    if (uses[EXPR_EXP]) fill(x->out, exp_any, pairs);
     if (uses[EXPR_TANH]) fill(x->out, narrow ? tanh_f32 : tanh_f64, pairs);
     if (turns) fill(x->out, circle, pairs);
-    static const enum expr_op library[] = {EXPR_EXP, EXPR_LOG, EXPR_SQRT, EXPR_FLOOR};
+    static const enum expr_op library[] = {EXPR_LOG, EXPR_SQRT, EXPR_FLOOR};
     for (size_t k = 0; k < sizeof library / sizeof *library; k++) {
         if (!uses[library[k]]) continue;
         const char *named[sizeof pairs / sizeof *pairs + 2] = {"$NAME", expr_name(library[k])};

@@ -215,9 +215,12 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[s->operands++] = loops_ref(x->l, scaled);
         s->operand[s->operands++] = loops_ref(x->l, factor);
     }
-    int nest[MAX_RANK]; /* the lanes last: those of the result, or of the keys where the result has no sequence */
-    for (int k = 0; k < count; k++) nest[state ? rank + k : k] = summed[k];
-    for (int k = 0; k < rank; k++) nest[state ? k : count + k] = axes[k];
+    /* The axes of the sum inside those of the result, so that a sum can stay in a register, but the lanes last: those of the result, or of the keys
+       where the result has no sequence. */
+    int nest[MAX_RANK], outer = state || rank == 0 ? rank : rank - 1;
+    for (int k = 0; k < outer; k++) nest[k] = axes[k];
+    for (int k = 0; k < count; k++) nest[outer + k] = summed[k];
+    if (outer < rank) nest[outer + count] = axes[outer];
     struct stmt *s = assign(x, at, count + rank, nest, to, maximum ? FOLD_MAX : FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
     s->assign[0].rest = rest;
     const struct value *from = &x->g->value[v->operand[0].of];

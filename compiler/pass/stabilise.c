@@ -1,7 +1,8 @@
 /* A sum over j of weights that carry a factor exp(l) overflows where l is large, although quotients of such sums do not. This pass subtracts
    from l its maximum M over the region: every such sum is then exp(-M) times what it was, and each map that uses them is corrected by exp(M),
    which cancels in a quotient. The sums are marked as relative to M, so that they may be accumulated while M is still growing
-   (the online normaliser of Milakov and Gimelshein, 2018). Exponentials become powers of two on the way. */
+   (the online normaliser of Milakov and Gimelshein, 2018). A maximum over constant axes alone, of one row's features say, is known before its
+   sums begin; the factor exp(M) that it leaves behind in their users may be another's exponential. Exponentials become powers of two on the way. */
 #include "../compiler.h"
 
 #include <float.h>
@@ -99,8 +100,29 @@ static struct power scale(struct scaling *s, const struct expr *e)
 /* Whether map v is a weight that this pass can treat: it has an exponential factor and is used only by sums over one region, whose users are maps. */
 struct plan {
     int weight, sums, sum[MAX_OPERANDS];
+    bool running; /* the sums run over run-time axes: the maximum is still growing while they do */
     const struct expr *exponent, *rest, *where;
 };
+
+/* Whether the sum runs over a run-time axis of the weight. */
+static bool sums_at_run_time(const struct graph *g, const struct value *sum, const struct value *weight)
+{
+    for (int a = 0; a < weight->rank; a++) {
+        bool kept = g->module->axis[weight->axes[a]].source == SIZE_CONSTANT;
+        for (int k = 0; k < sum->rank; k++) kept |= sum->axes[k] == weight->axes[a];
+        if (!kept) return true;
+    }
+    return false;
+}
+
+/* Whether r runs along its value's own axis wherever that is one of `axes`. */
+static bool plain_along(const struct graph *g, const struct ref *r, int rank, const int *axes)
+{
+    for (int k = 0; k < r->rank; k++)
+        for (int a = 0; a < rank; a++)
+            if (g->value[r->of].axes[k] == axes[a] && ref_axis(r, k) != axes[a]) return false;
+    return true;
+}
 
 static bool make_plan(const struct graph *g, int v, struct plan *plan)
 {
@@ -115,6 +137,9 @@ static bool make_plan(const struct graph *g, int v, struct plan *plan)
             if (user->operand[k].of != v) continue;
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) && user->online < 0;
             if (!sum || w == g->output || plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where)) return false;
+            bool running = sums_at_run_time(g, user, weight);
+            if (plan->sums && running != plan->running) return false;
+            plan->running = running;
             plan->where = user->where;
             plan->sum[plan->sums++] = w;
         }
@@ -170,12 +195,16 @@ static struct graph *rewrite(const struct graph *old, const struct plan *plan, d
     weight->expr = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, l, M, NULL), NULL, NULL);
     if (plan->rest) weight->expr = expr_make(m, EXPR_MUL, weight->expr, plan->rest, NULL);
 
-    for (int s = 0; s < plan->sums; s++) g->value[plan->sum[s] + 2].online = maximum;
+    for (int s = 0; s < plan->sums && plan->running; s++) g->value[plan->sum[s] + 2].online = maximum;
     for (int v = maximum + 2; v < g->values; v++) {
         struct value *user = &g->value[v];
         bool relative[MAX_OPERANDS] = {false}, any = false;
         for (int k = 0; k < user->operands; k++)
-            if (g->value[user->operand[k].of].online == maximum) relative[k] = any = true;
+            for (int s = 0; s < plan->sums; s++)
+                if (user->operand[k].of == plan->sum[s] + 2) {
+                    if (!plain_along(g, &user->operand[k], rank, axes)) return NULL;
+                    relative[k] = any = true;
+                }
         if (!any) continue;
         if (user->operands == MAX_OPERANDS) return NULL;
         M = expr_leaf(m, EXPR_OPERAND, user->operands);

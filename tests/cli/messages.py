@@ -48,8 +48,8 @@ USAGE = {
     'wrong_spec': (('wrong.yaml',), 1, ['wrong.yaml:2:13: error', "did you mean 'softmax'"]),
     'two_wrong_specs': (('wrong.yaml', 'empty.yaml', 'soft.yaml'), 1, ['wrong.yaml', 'empty.yaml']),
     'same_name_twice': (('soft.yaml', 'again.yaml'), (1, 2), ['soft.yaml', 'again.yaml']),
-    'not_compiled_yet_polysketch': (('sketch.yaml',), 1, ['sketch.yaml:', 'not compiled yet']),
-    'not_compiled_yet_run': (('run', 'sketch.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
+    'not_compiled_yet_document': (('documents.yaml',), 1, ['documents.yaml:', 'not compiled yet']),
+    'not_compiled_yet_run': (('run', 'documents.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
     'not_compiled_yet_backward': (('backward.yaml',), 1, ['backward.yaml:', 'not compiled yet']),
     'out_folder_under_a_file': (('soft.yaml', '-o', 'soft.yaml/x'), 3, ['soft.yaml/x', 'Not a directory']),
     'out_folder_is_a_file': (('soft.yaml', '-o', 'poly.yaml'), 3, ['poly.yaml']),
@@ -61,7 +61,7 @@ USAGE = {
 
 def usage(folder, suite, name, words, status, needles):
     place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='', backward=SOFTMAX + 'emit: [forward, backward]\n',
-                  sketch='name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 16}}\nshape: {head_dim: 8}\n')
+                  documents='name: documents\nsimilarity: softmax\nmask: document\nshape: {head_dim: 8}\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()
