@@ -65,10 +65,7 @@ const char *emit_name(struct arena *arena, const char *name)
 /* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
 bool emit_tiled(const struct emitter *x, int axis)
 {
-    for (int a = 0; a < x->l->arrays; a++)
-        for (int k = 0; k < x->l->array[a].rank; k++)
-            if (x->l->array[a].kind == ARRAY_TILE && x->l->array[a].axes[k] == axis) return x->m->axis[axis].source != SIZE_CONSTANT;
-    return false;
+    return x->m->axis[axis].source == SIZE_N_Q || x->m->axis[axis].source == SIZE_N_K;
 }
 
 static const char *number(const struct emitter *x, double value, bool narrow)

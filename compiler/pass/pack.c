@@ -13,16 +13,8 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-static bool in_tiles(const struct loops *l, int axis)
-{
-    for (int a = 0; a < l->arrays; a++)
-        for (int k = 0; k < l->array[a].rank && l->array[a].kind == ARRAY_TILE; k++)
-            if (l->array[a].axes[k] == axis) return true;
-    return false;
-}
-
-/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops over an axis that no tile
-   has fix it. */
+/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops over batches, heads and
+   chunks fix their axis. */
 static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
 {
     const struct array *a = &l->array[from];
@@ -34,7 +26,7 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
             int64_t extent = l->module->axis[a->axes[k]].extent;
             for (int f = 0; f < depth; f++)
                 if (loops[f]->axis == a->axes[k]) {
-                    fixed = !in_tiles(l, a->axes[k]);
+                    fixed = l->module->axis[a->axes[k]].source != SIZE_N_Q && l->module->axis[a->axes[k]].source != SIZE_N_K;
                     extent = loops[f]->step;
                 }
             if (fixed || (a->axes[k] == lane) != (pass == 1)) continue;

@@ -356,6 +356,27 @@ static void rewrite(struct separation *x, struct plan *plan)
     }
 }
 
+static bool is_summed(const struct graph *g, int v)
+{
+    for (int w = v + 1; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++)
+            if (g->value[w].operand[k].of == v && g->value[w].op != GRAPH_MAP) return true;
+    return false;
+}
+
+/* A sum of inner products themselves gets a map of them, which simplify removes again if nothing comes of it. */
+static void map_of(struct graph *g, int v)
+{
+    struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
+    map.operands = 1;
+    map.operand[0] = graph_ref(g, v, NULL);
+    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+    graph_insert(g, v + 1, map);
+    for (int w = v + 2; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++)
+            if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = v + 1;
+}
+
 /* The last run-time axis of the output, the queries, and the one that is summed over; -1 when there is none. */
 static void find_axes(struct separation *x)
 {
@@ -380,7 +401,10 @@ void pass_separate(struct compilation *c)
             pair |= value->axes[k] == x->stream;
             query |= value->axes[k] == x->lane;
         }
-        if (value->op != GRAPH_MAP || !pair || !query) continue;
+        if (!pair || !query) continue;
+        if (value->op == GRAPH_CONTRACT && is_summed(c->graph, v)) map_of(c->graph, v++);
+        value = &c->graph->value[v];
+        if (value->op != GRAPH_MAP) continue;
         struct plan plan;
         x->weight = v;
         x->value = value;
