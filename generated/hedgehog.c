@@ -1,0 +1,2479 @@
+/* hedgehog.c, made by attnc 0.1.0: attnc hedgehog.yaml
+   Hedgehog attention, a learned feature map that mimics the softmax
+   Zhang et al., The Hedgehog and the Porcupine (2024), section 4
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph hedgehog f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis c 64
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = param features.wq [g m d c]
+     %4 = contract [b g m i c] %0 %3
+     %5 = reduce max -inf [b g m i] %4
+     %6 = map [b g m i c] exp(sub(%4, %5))
+     %7 = reduce sum 0 [b g m i] %6
+     %8 = map [b g m i c] div(%6, %7)
+     %9 = map [b g m i c] neg(%4)
+     %10 = reduce max -inf [b g m i] %9
+     %11 = map [b g m i c] exp(sub(%9, %10))
+     %12 = reduce sum 0 [b g m i] %11
+     %13 = map [b g m i c] div(%11, %12)
+     %14 = param features.wk [g d c]
+     %15 = contract [b g j c] %1 %14
+     %16 = reduce max -inf [b g j] %15
+     %17 = map [b g j c] exp(sub(%15, %16))
+     %18 = reduce sum 0 [b g j] %17
+     %19 = map [b g j c] div(%17, %18)
+     %20 = map [b g j c] neg(%15)
+     %21 = reduce max -inf [b g j] %20
+     %22 = map [b g j c] exp(sub(%20, %21))
+     %23 = reduce sum 0 [b g j] %22
+     %24 = map [b g j c] div(%22, %23)
+     %25 = contract [b g m i j] %8 %19
+     %26 = contract [b g m i j] %13 %24
+     %27 = map [b g m i j] add(%25, %26)
+     %28 = reduce sum 0 [b g m i] %27 where le(j, add(i, sub(size(j), size(i))))
+     %29 = contract [b g m i e] %27 %2 where le(j, add(i, sub(size(j), size(i))))
+     %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
+     output %30
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 331 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 605696 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 605696 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 340480 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
+#include "hedgehog.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct hedgehog_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256] */
+    float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 159744); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 160128); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 184704); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 185088); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 185472); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 185856); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 284160); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 382464); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 383488); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 384512); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 450048); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 515584); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 581120); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[c][i] = sum over d of features_wq * q_tile */
+    dot_v4(4, 256, 64, 64,
+           features_wq, 1, 64, q_tile, 256, query, 256, 0, NULL, NULL);
+    /* query_2 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_2 + i, splat_v4(-INFINITY));
+    }
+    /* query_2 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_2_in = load_v4(query_2 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            query_2_in = max_v4(query_2_in, load_v4(query + c * 256 + i));
+        }
+        store_v4(query_2 + i, query_2_in);
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_4 + i, splat_v4(0.0f));
+    }
+    /* query_3 = exp(query - query_2); query_4 += query_3 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_2_0 = load_v4(query_2 + i);
+        vec_v4 query_4_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 256 + i) - query_2_0);
+            store_v4(query_3 + c * 256 + i, query_3_new1);
+            query_4_in += query_3_new1;
+        }
+        store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+    }
+    /* query_7 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_7 + i, splat_v4(-INFINITY));
+    }
+    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_4_2 = load_v4(query_4 + i);
+        vec_v4 query_7_in = load_v4(query_7 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_v4(query_3 + c * 256 + i, load_v4(query_3 + c * 256 + i) / query_4_2);
+            const vec_v4 query_3 = load_v4(query + c * 256 + i);
+            const vec_v4 query_new4 = -query_3;
+            store_v4(query + c * 256 + i, query_new4);
+            query_7_in = max_v4(query_7_in, query_new4);
+        }
+        store_v4(query_7 + i, query_7_in);
+    }
+    /* query_9 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_9 + i, splat_v4(0.0f));
+    }
+    /* query = exp(query - query_7); query_9 += query */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_7_6 = load_v4(query_7 + i);
+        vec_v4 query_9_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_v4 query_5 = load_v4(query + c * 256 + i);
+            const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
+            store_v4(query + c * 256 + i, query_new7);
+            query_9_in += query_new7;
+        }
+        store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+    }
+    /* query = query / query_9 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_9_8 = load_v4(query_9 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_v4(query + c * 256 + i, load_v4(query + c * 256 + i) / query_9_8);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_v4(3, 96, 64, 64,
+               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_2_in = load_v4(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_v4(key_2_in, load_v4(key + c * 96 + j));
+            }
+            store_v4(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_4 + j, splat_v4(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_2_9 = load_v4(key_2 + j);
+            vec_v4 key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 key_3_new10 = exp_v4(load_v4(key + c * 96 + j) - key_2_9);
+                store_v4(key_3 + c * 96 + j, key_3_new10);
+                key_4_in += key_3_new10;
+            }
+            store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_4_11 = load_v4(key_4 + j);
+            vec_v4 key_7_in = load_v4(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) / key_4_11);
+                const vec_v4 key_12 = load_v4(key + c * 96 + j);
+                const vec_v4 key_new13 = -key_12;
+                store_v4(key + c * 96 + j, key_new13);
+                key_7_in = max_v4(key_7_in, key_new13);
+            }
+            store_v4(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_9 + j, splat_v4(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_15 = load_v4(key_7 + j);
+            vec_v4 key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 key_14 = load_v4(key + c * 96 + j);
+                const vec_v4 key_new16 = exp_v4(key_14 - key_7_15);
+                store_v4(key + c * 96 + j, key_new16);
+                key_9_in += key_new16;
+            }
+            store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_9_17 = load_v4(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(key + c * 96 + j, load_v4(key + c * 96 + j) / key_9_17);
+            }
+        }
+        /* score[j][i] = sum over c of key_3 * query_3 */
+        dot_v4(4, 256, j1 - j0, 64,
+               key_3, 1, 96, query_3, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key * query */
+        dot_v4(4, 256, j1 - j0, 64,
+               key, 1, 96, query, 256, score_2, 256, 0, NULL, NULL);
+        /* score = score + score_2 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) + load_v4(score_2 + j * 256 + i));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_18 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_20 = load_v4(row_sum + i);
+        const mask_v4 t_21 = row_sum_20 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_21, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_20));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
+    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
+    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
+    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 128; f += 16) {
+        store_v4(state + f, splat_v4(0.0f));
+        store_v4(state_rest + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 128; f++) {
+            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query[c][i] = sum over d of features_wq * q_tile */
+                dot_v4(4, 64, 64, 64,
+                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+                /* query_2 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_2 + i, splat_v4(-INFINITY));
+                }
+                /* query_2 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_2_in = load_v4(query_2 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        query_2_in = max_v4(query_2_in, load_v4(query + c * 64 + i));
+                    }
+                    store_v4(query_2 + i, query_2_in);
+                }
+                /* query_4 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_4 + i, splat_v4(0.0f));
+                }
+                /* query_3 = exp(query - query_2); query_4 += query_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_2_0 = load_v4(query_2 + i);
+                    vec_v4 query_4_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 64 + i) - query_2_0);
+                        store_v4(query_3 + c * 64 + i, query_3_new1);
+                        query_4_in += query_3_new1;
+                    }
+                    store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+                }
+                /* query_7 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, splat_v4(-INFINITY));
+                }
+                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_4_2 = load_v4(query_4 + i);
+                    vec_v4 query_7_in = load_v4(query_7 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v4(query_3 + c * 64 + i, load_v4(query_3 + c * 64 + i) / query_4_2);
+                        const vec_v4 query_3 = load_v4(query + c * 64 + i);
+                        const vec_v4 query_new4 = -query_3;
+                        store_v4(query + c * 64 + i, query_new4);
+                        query_7_in = max_v4(query_7_in, query_new4);
+                    }
+                    store_v4(query_7 + i, query_7_in);
+                }
+                /* query_9 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_9 + i, splat_v4(0.0f));
+                }
+                /* query = exp(query - query_7); query_9 += query */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_7_6 = load_v4(query_7 + i);
+                    vec_v4 query_9_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v4 query_5 = load_v4(query + c * 64 + i);
+                        const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
+                        store_v4(query + c * 64 + i, query_new7);
+                        query_9_in += query_new7;
+                    }
+                    store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+                }
+                /* query = query / query_9 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_9_8 = load_v4(query_9 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v4(query + c * 64 + i, load_v4(query + c * 64 + i) / query_9_8);
+                    }
+                }
+                /* query_12 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_12 + i, splat_v4(0.0f));
+                }
+                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_12_in = {0};
+                    for (int64_t f = 0; f < 128; f++) {
+                        const vec_v4 query_11_new9 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
+                        store_v4(query_11 + f * 64 + i, query_11_new9);
+                        query_12_in += query_11_new9 * state[f];
+                    }
+                    store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_rest + i, splat_v4(0.0f));
+                }
+                /* query_13[e][i] = sum over f of state_2 * query_11 */
+                dot_v4(4, 64, 64, 128,
+                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_12[c][j] = sum over d of features_wk * k_tile */
+                    dot_v4(4, 64, 64, 64,
+                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
+                    /* key_13 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_13 + j, splat_v4(-INFINITY));
+                    }
+                    /* key_13 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_13_in = load_v4(key_13 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            key_13_in = max_v4(key_13_in, load_v4(key_12 + c * 64 + j));
+                        }
+                        store_v4(key_13 + j, key_13_in);
+                    }
+                    /* key_15 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_15 + j, splat_v4(0.0f));
+                    }
+                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_13_10 = load_v4(key_13 + j);
+                        vec_v4 key_15_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_v4 key_14_new11 = exp_v4(load_v4(key_12 + c * 64 + j) - key_13_10);
+                            store_v4(key_14 + c * 64 + j, key_14_new11);
+                            key_15_in += key_14_new11;
+                        }
+                        store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+                    }
+                    /* key_18 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_18 + j, splat_v4(-INFINITY));
+                    }
+                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_15_12 = load_v4(key_15 + j);
+                        vec_v4 key_18_in = load_v4(key_18 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_v4(key_14 + c * 64 + j, load_v4(key_14 + c * 64 + j) / key_15_12);
+                            const vec_v4 key_12_13 = load_v4(key_12 + c * 64 + j);
+                            const vec_v4 key_12_new14 = -key_12_13;
+                            store_v4(key_12 + c * 64 + j, key_12_new14);
+                            key_18_in = max_v4(key_18_in, key_12_new14);
+                        }
+                        store_v4(key_18 + j, key_18_in);
+                    }
+                    /* key_20 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_20 + j, splat_v4(0.0f));
+                    }
+                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_18_16 = load_v4(key_18 + j);
+                        vec_v4 key_20_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_v4 key_12_15 = load_v4(key_12 + c * 64 + j);
+                            const vec_v4 key_12_new17 = exp_v4(key_12_15 - key_18_16);
+                            store_v4(key_12 + c * 64 + j, key_12_new17);
+                            key_20_in += key_12_new17;
+                        }
+                        store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
+                    }
+                    /* key_12 = key_12 / key_20 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_20_18 = load_v4(key_20 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_v4(key_12 + c * 64 + j, load_v4(key_12 + c * 64 + j) / key_20_18);
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_14 * query_3 */
+                    dot_v4(4, 64, j1 - j0, 64,
+                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_12 * query */
+                    dot_v4(4, 64, j1 - j0, 64,
+                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                    /* score = score + score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v4(score + j * 64 + i);
+                        }
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v4(4, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_21 = load_v4(row_sum + i) + load_v4(query_12 + i);
+                    const mask_v4 t_22 = t_21 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_13 + e * 64 + i)) /
+                            t_21));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+            dot_v4(4, 64, 64, 64,
+                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
+            /* key_2 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_2 + j, splat_v4(-INFINITY));
+            }
+            /* key_2 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_2_in = load_v4(key_2 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    key_2_in = max_v4(key_2_in, load_v4(key + c * 64 + j));
+                }
+                store_v4(key_2 + j, key_2_in);
+            }
+            /* key_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_4 + j, splat_v4(0.0f));
+            }
+            /* key_3 = exp(key - key_2); key_4 += key_3 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_2_23 = load_v4(key_2 + j);
+                vec_v4 key_4_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_v4 key_3_new24 = exp_v4(load_v4(key + c * 64 + j) - key_2_23);
+                    store_v4(key_3 + c * 64 + j, key_3_new24);
+                    key_4_in += key_3_new24;
+                }
+                store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+            }
+            /* key_7 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_7 + j, splat_v4(-INFINITY));
+            }
+            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_4_25 = load_v4(key_4 + j);
+                vec_v4 key_7_in = load_v4(key_7 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_v4(key_3 + c * 64 + j, load_v4(key_3 + c * 64 + j) / key_4_25);
+                    const vec_v4 key_26 = load_v4(key + c * 64 + j);
+                    const vec_v4 key_new27 = -key_26;
+                    store_v4(key + c * 64 + j, key_new27);
+                    key_7_in = max_v4(key_7_in, key_new27);
+                }
+                store_v4(key_7 + j, key_7_in);
+            }
+            /* key_9 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_9 + j, splat_v4(0.0f));
+            }
+            /* key = exp(key - key_7); key_9 += key */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_7_29 = load_v4(key_7 + j);
+                vec_v4 key_9_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_v4 key_28 = load_v4(key + c * 64 + j);
+                    const vec_v4 key_new30 = exp_v4(key_28 - key_7_29);
+                    store_v4(key + c * 64 + j, key_new30);
+                    key_9_in += key_new30;
+                }
+                store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+            }
+            /* key = key / key_9 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_9_31 = load_v4(key_9 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_v4(key + c * 64 + j, load_v4(key + c * 64 + j) / key_9_31);
+                }
+            }
+            /* key_11 = select(f < 64, key_3, key) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 128; f++) {
+                    store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+                }
+            }
+            /* state += key_11 */
+            for (int64_t f = 0; f < 128; f++) {
+                vec_v4 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_11 + f * 64 + j);
+                    if (j + 16 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_11 * v */
+            dot_v4(4, 64, 128, j1 - j0,
+                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256] */
+    float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 159744); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 160128); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 184704); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 185088); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 185472); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 185856); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 284160); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 382464); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 383488); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 384512); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 450048); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 515584); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 581120); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[c][i] = sum over d of features_wq * q_tile */
+    dot_v3(2, 256, 64, 64,
+           features_wq, 1, 64, q_tile, 256, query, 256, 0, NULL, NULL);
+    /* query_2 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_2 + i, splat_v3(-INFINITY));
+    }
+    /* query_2 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_2_in = load_v3(query_2 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            query_2_in = max_v3(query_2_in, load_v3(query + c * 256 + i));
+        }
+        store_v3(query_2 + i, query_2_in);
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_4 + i, splat_v3(0.0f));
+    }
+    /* query_3 = exp(query - query_2); query_4 += query_3 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_2_0 = load_v3(query_2 + i);
+        vec_v3 query_4_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 256 + i) - query_2_0);
+            store_v3(query_3 + c * 256 + i, query_3_new1);
+            query_4_in += query_3_new1;
+        }
+        store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+    }
+    /* query_7 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_7 + i, splat_v3(-INFINITY));
+    }
+    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_4_2 = load_v3(query_4 + i);
+        vec_v3 query_7_in = load_v3(query_7 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_v3(query_3 + c * 256 + i, load_v3(query_3 + c * 256 + i) / query_4_2);
+            const vec_v3 query_3 = load_v3(query + c * 256 + i);
+            const vec_v3 query_new4 = -query_3;
+            store_v3(query + c * 256 + i, query_new4);
+            query_7_in = max_v3(query_7_in, query_new4);
+        }
+        store_v3(query_7 + i, query_7_in);
+    }
+    /* query_9 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_9 + i, splat_v3(0.0f));
+    }
+    /* query = exp(query - query_7); query_9 += query */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_7_6 = load_v3(query_7 + i);
+        vec_v3 query_9_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_v3 query_5 = load_v3(query + c * 256 + i);
+            const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
+            store_v3(query + c * 256 + i, query_new7);
+            query_9_in += query_new7;
+        }
+        store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+    }
+    /* query = query / query_9 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_9_8 = load_v3(query_9 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_v3(query + c * 256 + i, load_v3(query + c * 256 + i) / query_9_8);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_v3(2, 96, 64, 64,
+               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_2_in = load_v3(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_v3(key_2_in, load_v3(key + c * 96 + j));
+            }
+            store_v3(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_4 + j, splat_v3(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_2_9 = load_v3(key_2 + j);
+            vec_v3 key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 key_3_new10 = exp_v3(load_v3(key + c * 96 + j) - key_2_9);
+                store_v3(key_3 + c * 96 + j, key_3_new10);
+                key_4_in += key_3_new10;
+            }
+            store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_4_11 = load_v3(key_4 + j);
+            vec_v3 key_7_in = load_v3(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) / key_4_11);
+                const vec_v3 key_12 = load_v3(key + c * 96 + j);
+                const vec_v3 key_new13 = -key_12;
+                store_v3(key + c * 96 + j, key_new13);
+                key_7_in = max_v3(key_7_in, key_new13);
+            }
+            store_v3(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_9 + j, splat_v3(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_15 = load_v3(key_7 + j);
+            vec_v3 key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 key_14 = load_v3(key + c * 96 + j);
+                const vec_v3 key_new16 = exp_v3(key_14 - key_7_15);
+                store_v3(key + c * 96 + j, key_new16);
+                key_9_in += key_new16;
+            }
+            store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_9_17 = load_v3(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(key + c * 96 + j, load_v3(key + c * 96 + j) / key_9_17);
+            }
+        }
+        /* score[j][i] = sum over c of key_3 * query_3 */
+        dot_v3(2, 256, j1 - j0, 64,
+               key_3, 1, 96, query_3, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key * query */
+        dot_v3(2, 256, j1 - j0, 64,
+               key, 1, 96, query, 256, score_2, 256, 0, NULL, NULL);
+        /* score = score + score_2 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) + load_v3(score_2 + j * 256 + i));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_18 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_20 = load_v3(row_sum + i);
+        const mask_v3 t_21 = row_sum_20 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_21, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_20));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
+    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
+    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
+    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 128; f += 8) {
+        store_v3(state + f, splat_v3(0.0f));
+        store_v3(state_rest + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 128; f++) {
+            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query[c][i] = sum over d of features_wq * q_tile */
+                dot_v3(2, 64, 64, 64,
+                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+                /* query_2 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_2 + i, splat_v3(-INFINITY));
+                }
+                /* query_2 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_2_in = load_v3(query_2 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        query_2_in = max_v3(query_2_in, load_v3(query + c * 64 + i));
+                    }
+                    store_v3(query_2 + i, query_2_in);
+                }
+                /* query_4 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_4 + i, splat_v3(0.0f));
+                }
+                /* query_3 = exp(query - query_2); query_4 += query_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_2_0 = load_v3(query_2 + i);
+                    vec_v3 query_4_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 64 + i) - query_2_0);
+                        store_v3(query_3 + c * 64 + i, query_3_new1);
+                        query_4_in += query_3_new1;
+                    }
+                    store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+                }
+                /* query_7 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, splat_v3(-INFINITY));
+                }
+                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_4_2 = load_v3(query_4 + i);
+                    vec_v3 query_7_in = load_v3(query_7 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v3(query_3 + c * 64 + i, load_v3(query_3 + c * 64 + i) / query_4_2);
+                        const vec_v3 query_3 = load_v3(query + c * 64 + i);
+                        const vec_v3 query_new4 = -query_3;
+                        store_v3(query + c * 64 + i, query_new4);
+                        query_7_in = max_v3(query_7_in, query_new4);
+                    }
+                    store_v3(query_7 + i, query_7_in);
+                }
+                /* query_9 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_9 + i, splat_v3(0.0f));
+                }
+                /* query = exp(query - query_7); query_9 += query */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_7_6 = load_v3(query_7 + i);
+                    vec_v3 query_9_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v3 query_5 = load_v3(query + c * 64 + i);
+                        const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
+                        store_v3(query + c * 64 + i, query_new7);
+                        query_9_in += query_new7;
+                    }
+                    store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+                }
+                /* query = query / query_9 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_9_8 = load_v3(query_9 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v3(query + c * 64 + i, load_v3(query + c * 64 + i) / query_9_8);
+                    }
+                }
+                /* query_12 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_12 + i, splat_v3(0.0f));
+                }
+                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_12_in = {0};
+                    for (int64_t f = 0; f < 128; f++) {
+                        const vec_v3 query_11_new9 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
+                        store_v3(query_11 + f * 64 + i, query_11_new9);
+                        query_12_in += query_11_new9 * state[f];
+                    }
+                    store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_rest + i, splat_v3(0.0f));
+                }
+                /* query_13[e][i] = sum over f of state_2 * query_11 */
+                dot_v3(2, 64, 64, 128,
+                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_12[c][j] = sum over d of features_wk * k_tile */
+                    dot_v3(2, 64, 64, 64,
+                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
+                    /* key_13 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_13 + j, splat_v3(-INFINITY));
+                    }
+                    /* key_13 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_13_in = load_v3(key_13 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            key_13_in = max_v3(key_13_in, load_v3(key_12 + c * 64 + j));
+                        }
+                        store_v3(key_13 + j, key_13_in);
+                    }
+                    /* key_15 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_15 + j, splat_v3(0.0f));
+                    }
+                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_13_10 = load_v3(key_13 + j);
+                        vec_v3 key_15_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_v3 key_14_new11 = exp_v3(load_v3(key_12 + c * 64 + j) - key_13_10);
+                            store_v3(key_14 + c * 64 + j, key_14_new11);
+                            key_15_in += key_14_new11;
+                        }
+                        store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+                    }
+                    /* key_18 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_18 + j, splat_v3(-INFINITY));
+                    }
+                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_15_12 = load_v3(key_15 + j);
+                        vec_v3 key_18_in = load_v3(key_18 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_v3(key_14 + c * 64 + j, load_v3(key_14 + c * 64 + j) / key_15_12);
+                            const vec_v3 key_12_13 = load_v3(key_12 + c * 64 + j);
+                            const vec_v3 key_12_new14 = -key_12_13;
+                            store_v3(key_12 + c * 64 + j, key_12_new14);
+                            key_18_in = max_v3(key_18_in, key_12_new14);
+                        }
+                        store_v3(key_18 + j, key_18_in);
+                    }
+                    /* key_20 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_20 + j, splat_v3(0.0f));
+                    }
+                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_18_16 = load_v3(key_18 + j);
+                        vec_v3 key_20_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_v3 key_12_15 = load_v3(key_12 + c * 64 + j);
+                            const vec_v3 key_12_new17 = exp_v3(key_12_15 - key_18_16);
+                            store_v3(key_12 + c * 64 + j, key_12_new17);
+                            key_20_in += key_12_new17;
+                        }
+                        store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
+                    }
+                    /* key_12 = key_12 / key_20 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_20_18 = load_v3(key_20 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_v3(key_12 + c * 64 + j, load_v3(key_12 + c * 64 + j) / key_20_18);
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_14 * query_3 */
+                    dot_v3(2, 64, j1 - j0, 64,
+                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_12 * query */
+                    dot_v3(2, 64, j1 - j0, 64,
+                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                    /* score = score + score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v3(score + j * 64 + i);
+                        }
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v3(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_21 = load_v3(row_sum + i) + load_v3(query_12 + i);
+                    const mask_v3 t_22 = t_21 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_13 + e * 64 + i)) /
+                            t_21));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+            dot_v3(2, 64, 64, 64,
+                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
+            /* key_2 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_2 + j, splat_v3(-INFINITY));
+            }
+            /* key_2 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_2_in = load_v3(key_2 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    key_2_in = max_v3(key_2_in, load_v3(key + c * 64 + j));
+                }
+                store_v3(key_2 + j, key_2_in);
+            }
+            /* key_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_4 + j, splat_v3(0.0f));
+            }
+            /* key_3 = exp(key - key_2); key_4 += key_3 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_2_23 = load_v3(key_2 + j);
+                vec_v3 key_4_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_v3 key_3_new24 = exp_v3(load_v3(key + c * 64 + j) - key_2_23);
+                    store_v3(key_3 + c * 64 + j, key_3_new24);
+                    key_4_in += key_3_new24;
+                }
+                store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+            }
+            /* key_7 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_7 + j, splat_v3(-INFINITY));
+            }
+            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_4_25 = load_v3(key_4 + j);
+                vec_v3 key_7_in = load_v3(key_7 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_v3(key_3 + c * 64 + j, load_v3(key_3 + c * 64 + j) / key_4_25);
+                    const vec_v3 key_26 = load_v3(key + c * 64 + j);
+                    const vec_v3 key_new27 = -key_26;
+                    store_v3(key + c * 64 + j, key_new27);
+                    key_7_in = max_v3(key_7_in, key_new27);
+                }
+                store_v3(key_7 + j, key_7_in);
+            }
+            /* key_9 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_9 + j, splat_v3(0.0f));
+            }
+            /* key = exp(key - key_7); key_9 += key */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_7_29 = load_v3(key_7 + j);
+                vec_v3 key_9_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_v3 key_28 = load_v3(key + c * 64 + j);
+                    const vec_v3 key_new30 = exp_v3(key_28 - key_7_29);
+                    store_v3(key + c * 64 + j, key_new30);
+                    key_9_in += key_new30;
+                }
+                store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+            }
+            /* key = key / key_9 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_9_31 = load_v3(key_9 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_v3(key + c * 64 + j, load_v3(key + c * 64 + j) / key_9_31);
+                }
+            }
+            /* key_11 = select(f < 64, key_3, key) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = 0; f < 128; f++) {
+                    store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+                }
+            }
+            /* state += key_11 */
+            for (int64_t f = 0; f < 128; f++) {
+                vec_v3 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_11 + f * 64 + j);
+                    if (j + 8 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_11 * v */
+            dot_v3(2, 64, 128, j1 - j0,
+                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+INLINE vec_any exp_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_any(r * 1.44269504f) * exp2_any(n);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 128] */
+    float *const query_2 = (float *)(void *)(work + 32768); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 33280); /* [c: 64, i: 128] */
+    float *const query_4 = (float *)(void *)(work + 66048); /* [i: 128] */
+    float *const query_7 = (float *)(void *)(work + 66560); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 67072); /* [i: 128] */
+    float *const key = (float *)(void *)(work + 67584); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 92160); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 92544); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 117120); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 117504); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 117888); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 118272); /* [j: 96, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 167424); /* [j: 96, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 216576); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 217088); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 217600); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 250368); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 283136); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 315904); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[c][i] = sum over d of features_wq * q_tile */
+    dot_any(2, 128, 64, 64,
+           features_wq, 1, 64, q_tile, 128, query, 128, 0, NULL, NULL);
+    /* query_2 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_2 + i, splat_any(-INFINITY));
+    }
+    /* query_2 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_2_in = load_any(query_2 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            query_2_in = max_any(query_2_in, load_any(query + c * 128 + i));
+        }
+        store_any(query_2 + i, query_2_in);
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_4 + i, splat_any(0.0f));
+    }
+    /* query_3 = exp(query - query_2); query_4 += query_3 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_2_0 = load_any(query_2 + i);
+        vec_any query_4_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_any query_3_new1 = exp_any(load_any(query + c * 128 + i) - query_2_0);
+            store_any(query_3 + c * 128 + i, query_3_new1);
+            query_4_in += query_3_new1;
+        }
+        store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+    }
+    /* query_7 = -INFINITY */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_7 + i, splat_any(-INFINITY));
+    }
+    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_4_2 = load_any(query_4 + i);
+        vec_any query_7_in = load_any(query_7 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_any(query_3 + c * 128 + i, load_any(query_3 + c * 128 + i) / query_4_2);
+            const vec_any query_3 = load_any(query + c * 128 + i);
+            const vec_any query_new4 = -query_3;
+            store_any(query + c * 128 + i, query_new4);
+            query_7_in = max_any(query_7_in, query_new4);
+        }
+        store_any(query_7 + i, query_7_in);
+    }
+    /* query_9 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_9 + i, splat_any(0.0f));
+    }
+    /* query = exp(query - query_7); query_9 += query */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_7_6 = load_any(query_7 + i);
+        vec_any query_9_in = {0};
+        for (int64_t c = 0; c < 64; c++) {
+            const vec_any query_5 = load_any(query + c * 128 + i);
+            const vec_any query_new7 = exp_any(query_5 - query_7_6);
+            store_any(query + c * 128 + i, query_new7);
+            query_9_in += query_new7;
+        }
+        store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+    }
+    /* query = query / query_9 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_9_8 = load_any(query_9 + i);
+        for (int64_t c = 0; c < 64; c++) {
+            store_any(query + c * 128 + i, load_any(query + c * 128 + i) / query_9_8);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_any(2, 96, 64, 64,
+               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_2_in = load_any(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_any(key_2_in, load_any(key + c * 96 + j));
+            }
+            store_any(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_4 + j, splat_any(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_2_9 = load_any(key_2 + j);
+            vec_any key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any key_3_new10 = exp_any(load_any(key + c * 96 + j) - key_2_9);
+                store_any(key_3 + c * 96 + j, key_3_new10);
+                key_4_in += key_3_new10;
+            }
+            store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_4_11 = load_any(key_4 + j);
+            vec_any key_7_in = load_any(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) / key_4_11);
+                const vec_any key_12 = load_any(key + c * 96 + j);
+                const vec_any key_new13 = -key_12;
+                store_any(key + c * 96 + j, key_new13);
+                key_7_in = max_any(key_7_in, key_new13);
+            }
+            store_any(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_9 + j, splat_any(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_15 = load_any(key_7 + j);
+            vec_any key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any key_14 = load_any(key + c * 96 + j);
+                const vec_any key_new16 = exp_any(key_14 - key_7_15);
+                store_any(key + c * 96 + j, key_new16);
+                key_9_in += key_new16;
+            }
+            store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_9_17 = load_any(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(key + c * 96 + j, load_any(key + c * 96 + j) / key_9_17);
+            }
+        }
+        /* score[j][i] = sum over c of key_3 * query_3 */
+        dot_any(2, 128, j1 - j0, 64,
+               key_3, 1, 96, query_3, 128, score, 128, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key * query */
+        dot_any(2, 128, j1 - j0, 64,
+               key, 1, 96, query, 128, score_2, 128, 0, NULL, NULL);
+        /* score = score + score_2 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(score + j * 128 + i, load_any(score + j * 128 + i) + load_any(score_2 + j * 128 + i));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_18 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_19 = (i0 + i + lane_any) + t_18;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_20 = load_any(row_sum + i);
+        const mask_any t_21 = row_sum_20 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_21, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_20));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+static void hedgehog_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
+    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
+    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
+    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 128; f += 4) {
+        store_any(state + f, splat_any(0.0f));
+        store_any(state_rest + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 128; f++) {
+            store_any(state_2 + f * 64 + e, splat_any(0.0f));
+            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query[c][i] = sum over d of features_wq * q_tile */
+                dot_any(2, 64, 64, 64,
+                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+                /* query_2 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_2 + i, splat_any(-INFINITY));
+                }
+                /* query_2 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_2_in = load_any(query_2 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        query_2_in = max_any(query_2_in, load_any(query + c * 64 + i));
+                    }
+                    store_any(query_2 + i, query_2_in);
+                }
+                /* query_4 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_4 + i, splat_any(0.0f));
+                }
+                /* query_3 = exp(query - query_2); query_4 += query_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_2_0 = load_any(query_2 + i);
+                    vec_any query_4_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_any query_3_new1 = exp_any(load_any(query + c * 64 + i) - query_2_0);
+                        store_any(query_3 + c * 64 + i, query_3_new1);
+                        query_4_in += query_3_new1;
+                    }
+                    store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+                }
+                /* query_7 = -INFINITY */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, splat_any(-INFINITY));
+                }
+                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_4_2 = load_any(query_4 + i);
+                    vec_any query_7_in = load_any(query_7 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_any(query_3 + c * 64 + i, load_any(query_3 + c * 64 + i) / query_4_2);
+                        const vec_any query_3 = load_any(query + c * 64 + i);
+                        const vec_any query_new4 = -query_3;
+                        store_any(query + c * 64 + i, query_new4);
+                        query_7_in = max_any(query_7_in, query_new4);
+                    }
+                    store_any(query_7 + i, query_7_in);
+                }
+                /* query_9 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_9 + i, splat_any(0.0f));
+                }
+                /* query = exp(query - query_7); query_9 += query */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_7_6 = load_any(query_7 + i);
+                    vec_any query_9_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_any query_5 = load_any(query + c * 64 + i);
+                        const vec_any query_new7 = exp_any(query_5 - query_7_6);
+                        store_any(query + c * 64 + i, query_new7);
+                        query_9_in += query_new7;
+                    }
+                    store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+                }
+                /* query = query / query_9 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_9_8 = load_any(query_9 + i);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_any(query + c * 64 + i, load_any(query + c * 64 + i) / query_9_8);
+                    }
+                }
+                /* query_12 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_12 + i, splat_any(0.0f));
+                }
+                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_12_in = {0};
+                    for (int64_t f = 0; f < 128; f++) {
+                        const vec_any query_11_new9 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 +
+                            i);
+                        store_any(query_11 + f * 64 + i, query_11_new9);
+                        query_12_in += query_11_new9 * state[f];
+                    }
+                    store_any(query_12 + i, load_any(query_12 + i) + query_12_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_rest + i, splat_any(0.0f));
+                }
+                /* query_13[e][i] = sum over f of state_2 * query_11 */
+                dot_any(2, 64, 64, 128,
+                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_12[c][j] = sum over d of features_wk * k_tile */
+                    dot_any(2, 64, 64, 64,
+                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
+                    /* key_13 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_13 + j, splat_any(-INFINITY));
+                    }
+                    /* key_13 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_13_in = load_any(key_13 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            key_13_in = max_any(key_13_in, load_any(key_12 + c * 64 + j));
+                        }
+                        store_any(key_13 + j, key_13_in);
+                    }
+                    /* key_15 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_15 + j, splat_any(0.0f));
+                    }
+                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_13_10 = load_any(key_13 + j);
+                        vec_any key_15_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_any key_14_new11 = exp_any(load_any(key_12 + c * 64 + j) - key_13_10);
+                            store_any(key_14 + c * 64 + j, key_14_new11);
+                            key_15_in += key_14_new11;
+                        }
+                        store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+                    }
+                    /* key_18 = -INFINITY */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_18 + j, splat_any(-INFINITY));
+                    }
+                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_15_12 = load_any(key_15 + j);
+                        vec_any key_18_in = load_any(key_18 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_any(key_14 + c * 64 + j, load_any(key_14 + c * 64 + j) / key_15_12);
+                            const vec_any key_12_13 = load_any(key_12 + c * 64 + j);
+                            const vec_any key_12_new14 = -key_12_13;
+                            store_any(key_12 + c * 64 + j, key_12_new14);
+                            key_18_in = max_any(key_18_in, key_12_new14);
+                        }
+                        store_any(key_18 + j, key_18_in);
+                    }
+                    /* key_20 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_20 + j, splat_any(0.0f));
+                    }
+                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_18_16 = load_any(key_18 + j);
+                        vec_any key_20_in = {0};
+                        for (int64_t c = 0; c < 64; c++) {
+                            const vec_any key_12_15 = load_any(key_12 + c * 64 + j);
+                            const vec_any key_12_new17 = exp_any(key_12_15 - key_18_16);
+                            store_any(key_12 + c * 64 + j, key_12_new17);
+                            key_20_in += key_12_new17;
+                        }
+                        store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
+                    }
+                    /* key_12 = key_12 / key_20 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_20_18 = load_any(key_20 + j);
+                        for (int64_t c = 0; c < 64; c++) {
+                            store_any(key_12 + c * 64 + j, load_any(key_12 + c * 64 + j) / key_20_18);
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_14 * query_3 */
+                    dot_any(2, 64, j1 - j0, 64,
+                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_12 * query */
+                    dot_any(2, 64, j1 - j0, 64,
+                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                    /* score = score + score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_20 = (i0 + i + lane_any) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_any(score + j * 64 + i);
+                        }
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_any(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_21 = load_any(row_sum + i) + load_any(query_12 + i);
+                    const mask_any t_22 = t_21 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_13 + e * 64 + i)) /
+                            t_21));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+            dot_any(2, 64, 64, 64,
+                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
+            /* key_2 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_2 + j, splat_any(-INFINITY));
+            }
+            /* key_2 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_2_in = load_any(key_2 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    key_2_in = max_any(key_2_in, load_any(key + c * 64 + j));
+                }
+                store_any(key_2 + j, key_2_in);
+            }
+            /* key_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_4 + j, splat_any(0.0f));
+            }
+            /* key_3 = exp(key - key_2); key_4 += key_3 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_2_23 = load_any(key_2 + j);
+                vec_any key_4_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_any key_3_new24 = exp_any(load_any(key + c * 64 + j) - key_2_23);
+                    store_any(key_3 + c * 64 + j, key_3_new24);
+                    key_4_in += key_3_new24;
+                }
+                store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+            }
+            /* key_7 = -INFINITY */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_7 + j, splat_any(-INFINITY));
+            }
+            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_4_25 = load_any(key_4 + j);
+                vec_any key_7_in = load_any(key_7 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_any(key_3 + c * 64 + j, load_any(key_3 + c * 64 + j) / key_4_25);
+                    const vec_any key_26 = load_any(key + c * 64 + j);
+                    const vec_any key_new27 = -key_26;
+                    store_any(key + c * 64 + j, key_new27);
+                    key_7_in = max_any(key_7_in, key_new27);
+                }
+                store_any(key_7 + j, key_7_in);
+            }
+            /* key_9 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_9 + j, splat_any(0.0f));
+            }
+            /* key = exp(key - key_7); key_9 += key */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_7_29 = load_any(key_7 + j);
+                vec_any key_9_in = {0};
+                for (int64_t c = 0; c < 64; c++) {
+                    const vec_any key_28 = load_any(key + c * 64 + j);
+                    const vec_any key_new30 = exp_any(key_28 - key_7_29);
+                    store_any(key + c * 64 + j, key_new30);
+                    key_9_in += key_new30;
+                }
+                store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+            }
+            /* key = key / key_9 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_9_31 = load_any(key_9 + j);
+                for (int64_t c = 0; c < 64; c++) {
+                    store_any(key + c * 64 + j, load_any(key + c * 64 + j) / key_9_31);
+                }
+            }
+            /* key_11 = select(f < 64, key_3, key) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = 0; f < 128; f++) {
+                    store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+                }
+            }
+            /* state += key_11 */
+            for (int64_t f = 0; f < 128; f++) {
+                vec_any lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_11 + f * 64 + j);
+                    if (j + 4 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_11 * v */
+            dot_any(2, 64, 128, j1 - j0,
+                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
+};
+
+/* Above this many keys the linear form takes fewer FLOPs. */
+enum { CROSSOVER = 331 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v4, 0, 365312};
+        return (struct version){hedgehog_rows_v4, 256, 605696};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v3, 0, 365312};
+        return (struct version){hedgehog_rows_v3, 256, 605696};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_any, 0, 365312};
+    return (struct version){hedgehog_rows_any, 128, 340480};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t hedgehog_params_size(void)
+{
+    return 0;
+}
+
+int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct hedgehog_params){0};
+    return 0;
+}
+
+size_t hedgehog_workspace(const struct attn_problem *problem)
+{
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+}
+
+int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->features_wq || !params->features_wk) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"features.wq", ATTN_F32, 3, {ATTN_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wq), 0},
+    {"features.wk", ATTN_F32, 3, {ATTN_KV_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wk), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return hedgehog_params_init((struct hedgehog_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return hedgehog_forward(problem, (const struct hedgehog_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel hedgehog_kernel = {
+    .name = "hedgehog", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 2, .param = param, .params_bytes = sizeof(struct hedgehog_params),
+    .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace, .forward = forward_any,
+};

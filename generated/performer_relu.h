@@ -1,0 +1,33 @@
+/* performer_relu.h, made by attnc 0.1.0: attnc performer_relu.yaml
+   Performer attention with ReLU random features
+   Choromanski et al., Rethinking Attention with Performers (2021), section 2.2
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+#ifndef ATTNC_performer_relu_H
+#define ATTNC_performer_relu_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct performer_relu_params {
+    const float *features_w; /* [256, 64], from a seed: orthogonal */
+};
+
+/* Bytes that performer_relu_params_init needs for what it makes from a seed, to be aligned to 64. */
+size_t performer_relu_params_size(void);
+/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+int performer_relu_params_init(struct performer_relu_params *params, uint64_t seed, void *storage);
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */
+size_t performer_relu_workspace(const struct attn_problem *problem);
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
+int performer_relu_forward(const struct attn_problem *problem, const struct performer_relu_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace);
+extern const struct attn_kernel performer_relu_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,2185 @@
+/* performer_trig.c, made by attnc 0.1.0: attnc performer_trig.yaml
+   Performer attention with trigonometric random features
+   Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph performer_trig f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis c 256
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = map [b g m i d] mul(%0, 0.3535533905932738)
+     %4 = map [b g m i d] mul(%3, %3)
+     %5 = reduce sum 0 [b g m i] %4
+     %6 = map [b g m i] mul(%5, 0.5)
+     %7 = param features.w orthogonal [c d]
+     %8 = contract [b g m i c] %3 %7
+     %9 = map [b g m i c] sin(%8)
+     %10 = map [b g m i c] cos(%8)
+     %11 = map [b g j d] mul(%1, 0.3535533905932738)
+     %12 = map [b g j d] mul(%11, %11)
+     %13 = reduce sum 0 [b g j] %12
+     %14 = map [b g j] mul(%13, 0.5)
+     %15 = contract [b g j c] %11 %7
+     %16 = map [b g j c] sin(%15)
+     %17 = map [b g j c] cos(%15)
+     %18 = contract [b g m i j] %9 %16
+     %19 = contract [b g m i j] %10 %17
+     %20 = map [b g m i j] mul(mul(mul(add(%18, %19), exp(%6)), exp(%14)), 0.00390625)
+     %21 = reduce sum 0 [b g m i] %20 where le(j, add(i, sub(size(j), size(i))))
+     %22 = contract [b g m i e] %20 %2 where le(j, add(i, sub(size(j), size(i))))
+     %23 = map [b g m i e] select(eq(%21, 0.0), 0.0, div(%22, %21))
+     output %23
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 1129 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 732032 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
+#include "performer_trig.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct performer_trig_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(rest, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 525696); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 624000); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 722304); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 820608); /* [j: 96, i: 256] */
+    float *const weight = (float *)(void *)(work + 918912); /* [j: 96, i: 256] */
+    float *const row_max = (float *)(void *)(work + 1017216); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 1018240); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1019264); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1020288); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1021312); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1086848); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1152384); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 1217920); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_2 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_2_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+            store_v4(q_tile + d * 256 + i, q_tile_new1);
+            query_2_in += q_tile_new1 * q_tile_new1;
+        }
+        store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+    }
+    /* query_3[c][i] = sum over d of features_w * q_tile */
+    dot_v4(4, 256, 256, 64,
+           features_w, 64, 1, q_tile, 256, query_3, 256, 0, NULL, NULL);
+    /* query_sin = sin(query_3); query_3 = cos(query_3) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_v4 query_3_2 = load_v4(query_3 + c * 256 + i);
+            const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
+            store_v4(query_sin + c * 256 + i, sin_v4(&angle3));
+            const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
+            store_v4(query_3 + c * 256 + i, cos_v4(&angle4));
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_5 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
+                store_v4(k_tile + d * 96 + j, k_tile_new6);
+                key_2_in += k_tile_new6 * k_tile_new6;
+            }
+            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_v4(3, 96, 256, 64,
+               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v4 key_3_7 = load_v4(key_3 + c * 96 + j);
+                const wide_v4 angle8 = __builtin_convertvector(key_3_7, wide_v4);
+                store_v4(key_sin + c * 96 + j, sin_v4(&angle8));
+                const wide_v4 angle9 = __builtin_convertvector(key_3_7, wide_v4);
+                store_v4(key_3 + c * 96 + j, cos_v4(&angle9));
+            }
+        }
+        /* score[j][i] = sum over c of key_sin * query_sin */
+        dot_v4(4, 256, j1 - j0, 256,
+               key_sin, 1, 96, query_sin, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key_3 * query_3 */
+        dot_v4(4, 256, j1 - j0, 256,
+               key_3, 1, 96, query_3, 256, score_2, 256, 0, NULL, NULL);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(weight + j * 256 + i, t_10 + (key_2[j] * 0.7213475f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(weight + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4), load_v4(weight + j * 256 + i),
+                        splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= weight */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_max_in = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v4(row_max_in, load_v4(weight + j * 256 + i));
+            }
+            store_v4(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
+        }
+        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_13 = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(score + j * 256 + i, exp2_v4(load_v4(weight + j * 256 + i) - row_max_13) * ((load_v4(score + j * 256 + i) + load_v4(score_2 +
+                    j * 256 + i)) * 0.00390625f));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_14 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_16 = load_v4(old_max + i);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_16);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_16);
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_17 = load_v4(row_sum + i);
+        const mask_v4 t_18 = row_sum_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
+    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
+    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
+    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
+    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 512; f += 16) {
+        store_v4(state + f, splat_v4(0.0f));
+        store_v4(state_rest + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_2 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_2_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+                        store_v4(q_tile + d * 64 + i, q_tile_new1);
+                        query_2_in += q_tile_new1 * q_tile_new1;
+                    }
+                    store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+                }
+                /* query_3[c][i] = sum over d of features_w * q_tile */
+                dot_v4(4, 64, 256, 64,
+                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+                /* query_sin = sin(query_3); query_3 = cos(query_3) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_v4 query_3_2 = load_v4(query_3 + c * 64 + i);
+                        const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
+                        store_v4(query_sin + c * 64 + i, sin_v4(&angle3));
+                        const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
+                        store_v4(query_3 + c * 64 + i, cos_v4(&angle4));
+                    }
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_5 + i, splat_v4(0.0f));
+                }
+                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_5 = load_v4(query_2 + i) * 0.7213475f;
+                    vec_v4 query_5_in = load_v4(query_5 + i);
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_v4 query_4_new6 = t_5;
+                        store_v4(query_4 + f * 64 + i, query_4_new6);
+                        query_5_in = max_v4(query_5_in, query_4_new6);
+                    }
+                    store_v4(query_5 + i, query_5_in);
+                }
+                /* row_max = 0.0f; query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_max + i, splat_v4(0.0f));
+                    store_v4(query_7 + i, splat_v4(0.0f));
+                }
+                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_5_8 = load_v4(query_5 + i);
+                    vec_v4 query_7_in = {0};
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_v4 query_4_7 = load_v4(query_4 + f * 64 + i);
+                        const vec_v4 query_4_new9 = exp2_v4(query_4_7 - query_5_8) * (((f < 256) ? load_v4(query_sin + least(f, 255) * 64 + i) :
+                            load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_v4(query_4 + f * 64 + i, query_4_new9);
+                        query_7_in += query_4_new9 * state[f];
+                    }
+                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_rest + i, splat_v4(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_4 */
+                dot_v4(4, 64, 64, 512,
+                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_6 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_10 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new11 = k_tile_10 * 0.35355339f;
+                            store_v4(k_tile + d * 64 + j, k_tile_new11);
+                            key_6_in += k_tile_new11 * k_tile_new11;
+                        }
+                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
+                    }
+                    /* key_7[c][j] = sum over d of features_w * k_tile */
+                    dot_v4(4, 64, 256, 64,
+                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
+                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t c = 0; c < 256; c++) {
+                            const vec_v4 key_7_12 = load_v4(key_7 + c * 64 + j);
+                            const wide_v4 angle13 = __builtin_convertvector(key_7_12, wide_v4);
+                            store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle13));
+                            const wide_v4 angle14 = __builtin_convertvector(key_7_12, wide_v4);
+                            store_v4(key_7 + c * 64 + j, cos_v4(&angle14));
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                    dot_v4(4, 64, j1 - j0, 256,
+                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_7 * query_3 */
+                    dot_v4(4, 64, j1 - j0, 256,
+                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 t_15 = load_v4(query_2 + i) * 0.7213475f;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
+                        }
+                    }
+                    /* old_max = row_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(old_max + i, load_v4(row_max + i));
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                        const int64_t t_16 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
+                            }
+                        }
+                    }
+                    /* row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_max_in = load_v4(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_max_in = max_v4(row_max_in, load_v4(weight + j * 64 + i));
+                        }
+                        store_v4(row_max + i, row_max_in);
+                    }
+                    /* old_max = exp2(old_max - row_max) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
+                    }
+                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_max_18 = load_v4(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_18) * ((load_v4(score + j * 64 + i) +
+                                load_v4(score_2 + j * 64 + i)) * 0.00390625f));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 old_max_21 = load_v4(old_max + i);
+                        store_v4(row_sum + i, load_v4(row_sum + i) * old_max_21);
+                        store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_21);
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v4(score + j * 64 + i);
+                        }
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    }
+                    /* sum[e][i] = sum * old_max + sum over j of v * score */
+                    dot_v4(4, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
+                }
+                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_22 = exp2_v4(-load_v4(query_5 + i));
+                    const vec_v4 t_23 = exp2_v4(-load_v4(row_max + i));
+                    const vec_v4 t_24 = (load_v4(row_sum + i) * t_22) + (load_v4(query_7 + i) * t_23);
+                    const mask_v4 t_25 = t_24 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, pick_v4(t_25, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_22) + (load_v4(query_8 + e * 64 + i)
+                            * t_23)) / t_24));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_2 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_26 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
+                }
+                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+            }
+            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+            dot_v4(4, 64, 256, 64,
+                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+            /* key_sin = sin(key_3); key_3 = cos(key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_v4 key_3_28 = load_v4(key_3 + c * 64 + j);
+                    const wide_v4 angle29 = __builtin_convertvector(key_3_28, wide_v4);
+                    store_v4(key_sin + c * 64 + j, sin_v4(&angle29));
+                    const wide_v4 angle30 = __builtin_convertvector(key_3_28, wide_v4);
+                    store_v4(key_3 + c * 64 + j, cos_v4(&angle30));
+                }
+            }
+            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_31 = exp_v4(load_v4(key_2 + j) * 0.5f);
+                for (int64_t f = 0; f < 512; f++) {
+                    store_v4(key_4 + f * 64 + j, ((f < 256) ? load_v4(key_sin + least(f, 255) * 64 + j) : load_v4(key_3 + most(f - 256, 0) * 64 + j))
+                        * t_31);
+                }
+            }
+            /* state += key_4 */
+            for (int64_t f = 0; f < 512; f++) {
+                vec_v4 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_4 + f * 64 + j);
+                    if (j + 16 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_4 * v */
+            dot_v4(4, 64, 512, j1 - j0,
+                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(rest, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 525696); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 624000); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 722304); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 820608); /* [j: 96, i: 256] */
+    float *const weight = (float *)(void *)(work + 918912); /* [j: 96, i: 256] */
+    float *const row_max = (float *)(void *)(work + 1017216); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 1018240); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1019264); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1020288); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1021312); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1086848); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1152384); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 1217920); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_2 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_2_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+            store_v3(q_tile + d * 256 + i, q_tile_new1);
+            query_2_in += q_tile_new1 * q_tile_new1;
+        }
+        store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+    }
+    /* query_3[c][i] = sum over d of features_w * q_tile */
+    dot_v3(2, 256, 256, 64,
+           features_w, 64, 1, q_tile, 256, query_3, 256, 0, NULL, NULL);
+    /* query_sin = sin(query_3); query_3 = cos(query_3) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_v3 query_3_2 = load_v3(query_3 + c * 256 + i);
+            const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
+            store_v3(query_sin + c * 256 + i, sin_v3(&angle3));
+            const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
+            store_v3(query_3 + c * 256 + i, cos_v3(&angle4));
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_5 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
+                store_v3(k_tile + d * 96 + j, k_tile_new6);
+                key_2_in += k_tile_new6 * k_tile_new6;
+            }
+            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_v3(2, 96, 256, 64,
+               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v3 key_3_7 = load_v3(key_3 + c * 96 + j);
+                const wide_v3 angle8 = __builtin_convertvector(key_3_7, wide_v3);
+                store_v3(key_sin + c * 96 + j, sin_v3(&angle8));
+                const wide_v3 angle9 = __builtin_convertvector(key_3_7, wide_v3);
+                store_v3(key_3 + c * 96 + j, cos_v3(&angle9));
+            }
+        }
+        /* score[j][i] = sum over c of key_sin * query_sin */
+        dot_v3(2, 256, j1 - j0, 256,
+               key_sin, 1, 96, query_sin, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key_3 * query_3 */
+        dot_v3(2, 256, j1 - j0, 256,
+               key_3, 1, 96, query_3, 256, score_2, 256, 0, NULL, NULL);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(weight + j * 256 + i, t_10 + (key_2[j] * 0.7213475f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(weight + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3), load_v3(weight + j * 256 + i),
+                        splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= weight */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_max_in = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v3(row_max_in, load_v3(weight + j * 256 + i));
+            }
+            store_v3(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
+        }
+        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_13 = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(score + j * 256 + i, exp2_v3(load_v3(weight + j * 256 + i) - row_max_13) * ((load_v3(score + j * 256 + i) + load_v3(score_2 +
+                    j * 256 + i)) * 0.00390625f));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_14 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_16 = load_v3(old_max + i);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_16);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_16);
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_17 = load_v3(row_sum + i);
+        const mask_v3 t_18 = row_sum_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
+    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
+    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
+    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
+    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 512; f += 8) {
+        store_v3(state + f, splat_v3(0.0f));
+        store_v3(state_rest + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_2 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_2_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+                        store_v3(q_tile + d * 64 + i, q_tile_new1);
+                        query_2_in += q_tile_new1 * q_tile_new1;
+                    }
+                    store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+                }
+                /* query_3[c][i] = sum over d of features_w * q_tile */
+                dot_v3(2, 64, 256, 64,
+                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+                /* query_sin = sin(query_3); query_3 = cos(query_3) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_v3 query_3_2 = load_v3(query_3 + c * 64 + i);
+                        const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
+                        store_v3(query_sin + c * 64 + i, sin_v3(&angle3));
+                        const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
+                        store_v3(query_3 + c * 64 + i, cos_v3(&angle4));
+                    }
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_5 + i, splat_v3(0.0f));
+                }
+                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_5 = load_v3(query_2 + i) * 0.7213475f;
+                    vec_v3 query_5_in = load_v3(query_5 + i);
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_v3 query_4_new6 = t_5;
+                        store_v3(query_4 + f * 64 + i, query_4_new6);
+                        query_5_in = max_v3(query_5_in, query_4_new6);
+                    }
+                    store_v3(query_5 + i, query_5_in);
+                }
+                /* row_max = 0.0f; query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_max + i, splat_v3(0.0f));
+                    store_v3(query_7 + i, splat_v3(0.0f));
+                }
+                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_5_8 = load_v3(query_5 + i);
+                    vec_v3 query_7_in = {0};
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_v3 query_4_7 = load_v3(query_4 + f * 64 + i);
+                        const vec_v3 query_4_new9 = exp2_v3(query_4_7 - query_5_8) * (((f < 256) ? load_v3(query_sin + least(f, 255) * 64 + i) :
+                            load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_v3(query_4 + f * 64 + i, query_4_new9);
+                        query_7_in += query_4_new9 * state[f];
+                    }
+                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_rest + i, splat_v3(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_4 */
+                dot_v3(2, 64, 64, 512,
+                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_6 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_10 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new11 = k_tile_10 * 0.35355339f;
+                            store_v3(k_tile + d * 64 + j, k_tile_new11);
+                            key_6_in += k_tile_new11 * k_tile_new11;
+                        }
+                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
+                    }
+                    /* key_7[c][j] = sum over d of features_w * k_tile */
+                    dot_v3(2, 64, 256, 64,
+                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
+                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t c = 0; c < 256; c++) {
+                            const vec_v3 key_7_12 = load_v3(key_7 + c * 64 + j);
+                            const wide_v3 angle13 = __builtin_convertvector(key_7_12, wide_v3);
+                            store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle13));
+                            const wide_v3 angle14 = __builtin_convertvector(key_7_12, wide_v3);
+                            store_v3(key_7 + c * 64 + j, cos_v3(&angle14));
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                    dot_v3(2, 64, j1 - j0, 256,
+                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_7 * query_3 */
+                    dot_v3(2, 64, j1 - j0, 256,
+                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 t_15 = load_v3(query_2 + i) * 0.7213475f;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
+                        }
+                    }
+                    /* old_max = row_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(old_max + i, load_v3(row_max + i));
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                        const int64_t t_16 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
+                            }
+                        }
+                    }
+                    /* row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_max_in = load_v3(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_max_in = max_v3(row_max_in, load_v3(weight + j * 64 + i));
+                        }
+                        store_v3(row_max + i, row_max_in);
+                    }
+                    /* old_max = exp2(old_max - row_max) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
+                    }
+                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_max_18 = load_v3(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_18) * ((load_v3(score + j * 64 + i) +
+                                load_v3(score_2 + j * 64 + i)) * 0.00390625f));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 old_max_21 = load_v3(old_max + i);
+                        store_v3(row_sum + i, load_v3(row_sum + i) * old_max_21);
+                        store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_21);
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v3(score + j * 64 + i);
+                        }
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    }
+                    /* sum[e][i] = sum * old_max + sum over j of v * score */
+                    dot_v3(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
+                }
+                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_22 = exp2_v3(-load_v3(query_5 + i));
+                    const vec_v3 t_23 = exp2_v3(-load_v3(row_max + i));
+                    const vec_v3 t_24 = (load_v3(row_sum + i) * t_22) + (load_v3(query_7 + i) * t_23);
+                    const mask_v3 t_25 = t_24 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, pick_v3(t_25, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_22) + (load_v3(query_8 + e * 64 + i)
+                            * t_23)) / t_24));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_2 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_26 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
+                }
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+            }
+            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+            dot_v3(2, 64, 256, 64,
+                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+            /* key_sin = sin(key_3); key_3 = cos(key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_v3 key_3_28 = load_v3(key_3 + c * 64 + j);
+                    const wide_v3 angle29 = __builtin_convertvector(key_3_28, wide_v3);
+                    store_v3(key_sin + c * 64 + j, sin_v3(&angle29));
+                    const wide_v3 angle30 = __builtin_convertvector(key_3_28, wide_v3);
+                    store_v3(key_3 + c * 64 + j, cos_v3(&angle30));
+                }
+            }
+            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_31 = exp_v3(load_v3(key_2 + j) * 0.5f);
+                for (int64_t f = 0; f < 512; f++) {
+                    store_v3(key_4 + f * 64 + j, ((f < 256) ? load_v3(key_sin + least(f, 255) * 64 + j) : load_v3(key_3 + most(f - 256, 0) * 64 + j))
+                        * t_31);
+                }
+            }
+            /* state += key_4 */
+            for (int64_t f = 0; f < 512; f++) {
+                vec_v3 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_4 + f * 64 + j);
+                    if (j + 8 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_4 * v */
+            dot_v3(2, 64, 512, j1 - j0,
+                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+INLINE vec_any exp_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_any(r * 1.44269504f) * exp2_any(n);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(rest, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void performer_trig_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 131584); /* [c: 256, i: 128] */
+    float *const key_2 = (float *)(void *)(work + 262656); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 263040); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 361344); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 459648); /* [j: 96, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 508800); /* [j: 96, i: 128] */
+    float *const weight = (float *)(void *)(work + 557952); /* [j: 96, i: 128] */
+    float *const row_max = (float *)(void *)(work + 607104); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 607616); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 608128); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 608640); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 609152); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 641920); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 674688); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 707456); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_2 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_2 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_2_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+            store_any(q_tile + d * 128 + i, q_tile_new1);
+            query_2_in += q_tile_new1 * q_tile_new1;
+        }
+        store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+    }
+    /* query_3[c][i] = sum over d of features_w * q_tile */
+    dot_any(2, 128, 256, 64,
+           features_w, 64, 1, q_tile, 128, query_3, 128, 0, NULL, NULL);
+    /* query_sin = sin(query_3); query_3 = cos(query_3) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t c = 0; c < 256; c++) {
+            const vec_any query_3_2 = load_any(query_3 + c * 128 + i);
+            const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
+            store_any(query_sin + c * 128 + i, sin_any(&angle3));
+            const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
+            store_any(query_3 + c * 128 + i, cos_any(&angle4));
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_5 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
+                store_any(k_tile + d * 96 + j, k_tile_new6);
+                key_2_in += k_tile_new6 * k_tile_new6;
+            }
+            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_any(2, 96, 256, 64,
+               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_any key_3_7 = load_any(key_3 + c * 96 + j);
+                const wide_any angle8 = __builtin_convertvector(key_3_7, wide_any);
+                store_any(key_sin + c * 96 + j, sin_any(&angle8));
+                const wide_any angle9 = __builtin_convertvector(key_3_7, wide_any);
+                store_any(key_3 + c * 96 + j, cos_any(&angle9));
+            }
+        }
+        /* score[j][i] = sum over c of key_sin * query_sin */
+        dot_any(2, 128, j1 - j0, 256,
+               key_sin, 1, 96, query_sin, 128, score, 128, 0, NULL, NULL);
+        /* score_2[j][i] = sum over c of key_3 * query_3 */
+        dot_any(2, 128, j1 - j0, 256,
+               key_3, 1, 96, query_3, 128, score_2, 128, 0, NULL, NULL);
+        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(weight + j * 128 + i, t_10 + (key_2[j] * 0.7213475f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(weight + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any), load_any(weight + j * 128 + i),
+                        splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= weight */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_max_in = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_any(row_max_in, load_any(weight + j * 128 + i));
+            }
+            store_any(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
+        }
+        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_13 = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(score + j * 128 + i, exp2_any(load_any(weight + j * 128 + i) - row_max_13) * ((load_any(score + j * 128 + i) +
+                    load_any(score_2 + j * 128 + i)) * 0.00390625f));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_14 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_15 = (i0 + i + lane_any) + t_14;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_16 = load_any(old_max + i);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_16);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_16);
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_17 = load_any(row_sum + i);
+        const mask_any t_18 = row_sum_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+static void performer_trig_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
+    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
+    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
+    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
+    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 512; f += 4) {
+        store_any(state + f, splat_any(0.0f));
+        store_any(state_rest + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_any(state_2 + f * 64 + e, splat_any(0.0f));
+            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_2 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_2_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+                        store_any(q_tile + d * 64 + i, q_tile_new1);
+                        query_2_in += q_tile_new1 * q_tile_new1;
+                    }
+                    store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+                }
+                /* query_3[c][i] = sum over d of features_w * q_tile */
+                dot_any(2, 64, 256, 64,
+                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+                /* query_sin = sin(query_3); query_3 = cos(query_3) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_any query_3_2 = load_any(query_3 + c * 64 + i);
+                        const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
+                        store_any(query_sin + c * 64 + i, sin_any(&angle3));
+                        const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
+                        store_any(query_3 + c * 64 + i, cos_any(&angle4));
+                    }
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_5 + i, splat_any(0.0f));
+                }
+                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_5 = load_any(query_2 + i) * 0.7213475f;
+                    vec_any query_5_in = load_any(query_5 + i);
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_any query_4_new6 = t_5;
+                        store_any(query_4 + f * 64 + i, query_4_new6);
+                        query_5_in = max_any(query_5_in, query_4_new6);
+                    }
+                    store_any(query_5 + i, query_5_in);
+                }
+                /* row_max = 0.0f; query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_max + i, splat_any(0.0f));
+                    store_any(query_7 + i, splat_any(0.0f));
+                }
+                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_5_8 = load_any(query_5 + i);
+                    vec_any query_7_in = {0};
+                    for (int64_t f = 0; f < 512; f++) {
+                        const vec_any query_4_7 = load_any(query_4 + f * 64 + i);
+                        const vec_any query_4_new9 = exp2_any(query_4_7 - query_5_8) * (((f < 256) ? load_any(query_sin + least(f, 255) * 64 + i) :
+                            load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_any(query_4 + f * 64 + i, query_4_new9);
+                        query_7_in += query_4_new9 * state[f];
+                    }
+                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_rest + i, splat_any(0.0f));
+                }
+                /* query_8[e][i] = sum over f of state_2 * query_4 */
+                dot_any(2, 64, 64, 512,
+                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_6 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_6 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_6_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_10 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new11 = k_tile_10 * 0.35355339f;
+                            store_any(k_tile + d * 64 + j, k_tile_new11);
+                            key_6_in += k_tile_new11 * k_tile_new11;
+                        }
+                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
+                    }
+                    /* key_7[c][j] = sum over d of features_w * k_tile */
+                    dot_any(2, 64, 256, 64,
+                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
+                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t c = 0; c < 256; c++) {
+                            const vec_any key_7_12 = load_any(key_7 + c * 64 + j);
+                            const wide_any angle13 = __builtin_convertvector(key_7_12, wide_any);
+                            store_any(key_sin_2 + c * 64 + j, sin_any(&angle13));
+                            const wide_any angle14 = __builtin_convertvector(key_7_12, wide_any);
+                            store_any(key_7 + c * 64 + j, cos_any(&angle14));
+                        }
+                    }
+                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                    dot_any(2, 64, j1 - j0, 256,
+                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                    /* score_2[j][i] = sum over c of key_7 * query_3 */
+                    dot_any(2, 64, j1 - j0, 256,
+                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any t_15 = load_any(query_2 + i) * 0.7213475f;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
+                        }
+                    }
+                    /* old_max = row_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(old_max + i, load_any(row_max + i));
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                        const int64_t t_16 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_17 = (i0 + i + lane_any) + t_16;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_any), load_any(weight + j * 64 + i), splat_any(-INFINITY)));
+                            }
+                        }
+                    }
+                    /* row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_max_in = load_any(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_max_in = max_any(row_max_in, load_any(weight + j * 64 + i));
+                        }
+                        store_any(row_max + i, row_max_in);
+                    }
+                    /* old_max = exp2(old_max - row_max) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
+                    }
+                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_max_18 = load_any(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_18) * ((load_any(score + j * 64 + i) +
+                                load_any(score_2 + j * 64 + i)) * 0.00390625f));
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_19 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_20 = (i0 + i + lane_any) + t_19;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any old_max_21 = load_any(old_max + i);
+                        store_any(row_sum + i, load_any(row_sum + i) * old_max_21);
+                        store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_21);
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_any(score + j * 64 + i);
+                        }
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    }
+                    /* sum[e][i] = sum * old_max + sum over j of v * score */
+                    dot_any(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
+                }
+                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
+                    ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_22 = exp2_any(-load_any(query_5 + i));
+                    const vec_any t_23 = exp2_any(-load_any(row_max + i));
+                    const vec_any t_24 = (load_any(row_sum + i) * t_22) + (load_any(query_7 + i) * t_23);
+                    const mask_any t_25 = t_24 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, pick_any(t_25, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_22) + (load_any(query_8 + e * 64
+                            + i) * t_23)) / t_24));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_2 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_26 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
+                }
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+            }
+            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+            dot_any(2, 64, 256, 64,
+                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+            /* key_sin = sin(key_3); key_3 = cos(key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_any key_3_28 = load_any(key_3 + c * 64 + j);
+                    const wide_any angle29 = __builtin_convertvector(key_3_28, wide_any);
+                    store_any(key_sin + c * 64 + j, sin_any(&angle29));
+                    const wide_any angle30 = __builtin_convertvector(key_3_28, wide_any);
+                    store_any(key_3 + c * 64 + j, cos_any(&angle30));
+                }
+            }
+            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_31 = exp_any(load_any(key_2 + j) * 0.5f);
+                for (int64_t f = 0; f < 512; f++) {
+                    store_any(key_4 + f * 64 + j, ((f < 256) ? load_any(key_sin + least(f, 255) * 64 + j) : load_any(key_3 + most(f - 256, 0) * 64 +
+                        j)) * t_31);
+                }
+            }
+            /* state += key_4 */
+            for (int64_t f = 0; f < 512; f++) {
+                vec_any lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_4 + f * 64 + j);
+                    if (j + 4 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_4 * v */
+            dot_any(2, 64, 512, j1 - j0,
+                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
+};
+
+/* Above this many keys the linear form takes fewer FLOPs. */
+enum { CROSSOVER = 1129 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_v4, 0, 1071360};
+        return (struct version){performer_trig_rows_v4, 256, 1242496};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_v3, 0, 1071360};
+        return (struct version){performer_trig_rows_v3, 256, 1242496};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_any, 0, 1071360};
+    return (struct version){performer_trig_rows_any, 128, 732032};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t performer_trig_params_size(void)
+{
+    return 65536 + attn_orthogonal_work(256, 64);
+}
+
+int performer_trig_params_init(struct performer_trig_params *params, uint64_t seed, void *storage)
+{
+    if (!params || !storage) return ATTN_EPOINTER;
+    if ((uintptr_t)storage % 64) return ATTN_EALIGN;
+    unsigned char *const bytes = (unsigned char *)storage;
+    *params = (struct performer_trig_params){0};
+    float *const features_w = (float *)(void *)(bytes + 0);
+    attn_orthogonal_f32(seed, attn_stream("features.w"), 256, 64, features_w, bytes + 65536);
+    params->features_w = features_w;
+    return 0;
+}
+
+size_t performer_trig_workspace(const struct attn_problem *problem)
+{
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+}
+
+int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->features_w) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_trig_params, features_w), 1},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return performer_trig_params_init((struct performer_trig_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return performer_trig_forward(problem, (const struct performer_trig_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel performer_trig_kernel = {
+    .name = "performer_trig", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 1, .param = param, .params_bytes = sizeof(struct performer_trig_params),
+    .params_size = performer_trig_params_size, .params_init = params_init_any, .workspace = performer_trig_workspace, .forward = forward_any,
+};

@@ -1,0 +1,4936 @@
+/* polysketch_learned_r32.c, made by attnc 0.1.0: attnc polysketch_learned_r32.yaml
+   polynomial attention of degree 4 through a learned sketch of size 32
+   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 2 and appendix D
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph polysketch_learned_r32 f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis r 32
+     axis h 256
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = reduce sum 0 [b g j] %1
+     %4 = map [b g j d] sub(%1, mul(%3, 0.015625))
+     %5 = map [b g j d] mul(%4, %4)
+     %6 = reduce sum 0 [b g j] %5
+     %7 = map [b g j] div(1.0, sqrt(add(mul(%6, 0.015625), 1e-05)))
+     %8 = map [b g j d] mul(%4, %7)
+     %9 = reduce sum 0 [b g m i] %0
+     %10 = map [b g m i d] sub(%0, mul(%9, 0.015625))
+     %11 = map [b g m i d] mul(%10, %10)
+     %12 = reduce sum 0 [b g m i] %11
+     %13 = map [b g m i] div(1.0, sqrt(add(mul(%12, 0.015625), 1e-05)))
+     %14 = map [b g m i d] mul(%10, %13)
+     %15 = reduce sum 0 [b g m i] %14
+     %16 = map [b g m i d] sub(%14, mul(%15, 0.015625))
+     %17 = map [b g m i d] mul(%16, %16)
+     %18 = reduce sum 0 [b g m i] %17
+     %19 = map [b g m i] div(1.0, sqrt(add(mul(%18, 0.015625), 1e-05)))
+     %20 = param sketch.g1.norm0.weight [d]
+     %21 = param sketch.g1.norm0.bias [d]
+     %22 = map [b g m i d] add(mul(mul(%16, %19), %20), %21)
+     %23 = param sketch.g1.w0 [d h]
+     %24 = contract [b g m i h] %22 %23
+     %25 = param sketch.g1.w1 [h r]
+     %26 = map [b g m i h] mul(mul(%24, 0.5), add(tanh(mul(add(%24, mul(mul(mul(%24, %24), %24), 0.044715)), 0.7978845608028654)), 1.0))
+     %27 = contract [b g m i r] %26 %25
+     %28 = reduce sum 0 [b g m i] %27
+     %29 = map [b g m i r] sub(%27, mul(%28, 0.03125))
+     %30 = map [b g m i r] mul(%29, %29)
+     %31 = reduce sum 0 [b g m i] %30
+     %32 = map [b g m i] div(1.0, sqrt(add(mul(%31, 0.03125), 1e-05)))
+     %33 = param sketch.g1.norm1.weight [r]
+     %34 = param sketch.g1.norm1.bias [r]
+     %35 = map [b g m i r] add(mul(mul(%29, %32), %33), %34)
+     %36 = param sketch.g1.w2 [r h]
+     %37 = contract [b g m i h] %35 %36
+     %38 = param sketch.g1.w3 [h r]
+     %39 = map [b g m i h] mul(mul(%37, 0.5), add(tanh(mul(add(%37, mul(mul(mul(%37, %37), %37), 0.044715)), 0.7978845608028654)), 1.0))
+     %40 = contract [b g m i r] %39 %38
+     %41 = reduce sum 0 [b g m i] %14
+     %42 = map [b g m i d] sub(%14, mul(%41, 0.015625))
+     %43 = map [b g m i d] mul(%42, %42)
+     %44 = reduce sum 0 [b g m i] %43
+     %45 = map [b g m i] div(1.0, sqrt(add(mul(%44, 0.015625), 1e-05)))
+     %46 = param sketch.g2.norm0.weight [d]
+     %47 = param sketch.g2.norm0.bias [d]
+     %48 = map [b g m i d] add(mul(mul(%42, %45), %46), %47)
+     %49 = param sketch.g2.w0 [d h]
+     %50 = contract [b g m i h] %48 %49
+     %51 = param sketch.g2.w1 [h r]
+     %52 = map [b g m i h] mul(mul(%50, 0.5), add(tanh(mul(add(%50, mul(mul(mul(%50, %50), %50), 0.044715)), 0.7978845608028654)), 1.0))
+     %53 = contract [b g m i r] %52 %51
+     %54 = reduce sum 0 [b g m i] %53
+     %55 = map [b g m i r] sub(%53, mul(%54, 0.03125))
+     %56 = map [b g m i r] mul(%55, %55)
+     %57 = reduce sum 0 [b g m i] %56
+     %58 = map [b g m i] div(1.0, sqrt(add(mul(%57, 0.03125), 1e-05)))
+     %59 = param sketch.g2.norm1.weight [r]
+     %60 = param sketch.g2.norm1.bias [r]
+     %61 = map [b g m i r] add(mul(mul(%55, %58), %59), %60)
+     %62 = param sketch.g2.w2 [r h]
+     %63 = contract [b g m i h] %61 %62
+     %64 = param sketch.g2.w3 [h r]
+     %65 = map [b g m i h] mul(mul(%63, 0.5), add(tanh(mul(add(%63, mul(mul(mul(%63, %63), %63), 0.044715)), 0.7978845608028654)), 1.0))
+     %66 = contract [b g m i r] %65 %64
+     %67 = map [b g m i r] mul(tanh(mul(mul(%40, %66), 0.17677669529663687)), 5.656854249492381)
+     %68 = reduce sum 0 [b g j] %8
+     %69 = map [b g j d] sub(%8, mul(%68, 0.015625))
+     %70 = map [b g j d] mul(%69, %69)
+     %71 = reduce sum 0 [b g j] %70
+     %72 = map [b g j] div(1.0, sqrt(add(mul(%71, 0.015625), 1e-05)))
+     %73 = map [b g j d] add(mul(mul(%69, %72), %20), %21)
+     %74 = contract [b g j h] %73 %23
+     %75 = map [b g j h] mul(mul(%74, 0.5), add(tanh(mul(add(%74, mul(mul(mul(%74, %74), %74), 0.044715)), 0.7978845608028654)), 1.0))
+     %76 = contract [b g j r] %75 %25
+     %77 = reduce sum 0 [b g j] %76
+     %78 = map [b g j r] sub(%76, mul(%77, 0.03125))
+     %79 = map [b g j r] mul(%78, %78)
+     %80 = reduce sum 0 [b g j] %79
+     %81 = map [b g j] div(1.0, sqrt(add(mul(%80, 0.03125), 1e-05)))
+     %82 = map [b g j r] add(mul(mul(%78, %81), %33), %34)
+     %83 = contract [b g j h] %82 %36
+     %84 = map [b g j h] mul(mul(%83, 0.5), add(tanh(mul(add(%83, mul(mul(mul(%83, %83), %83), 0.044715)), 0.7978845608028654)), 1.0))
+     %85 = contract [b g j r] %84 %38
+     %86 = reduce sum 0 [b g j] %8
+     %87 = map [b g j d] sub(%8, mul(%86, 0.015625))
+     %88 = map [b g j d] mul(%87, %87)
+     %89 = reduce sum 0 [b g j] %88
+     %90 = map [b g j] div(1.0, sqrt(add(mul(%89, 0.015625), 1e-05)))
+     %91 = map [b g j d] add(mul(mul(%87, %90), %46), %47)
+     %92 = contract [b g j h] %91 %49
+     %93 = map [b g j h] mul(mul(%92, 0.5), add(tanh(mul(add(%92, mul(mul(mul(%92, %92), %92), 0.044715)), 0.7978845608028654)), 1.0))
+     %94 = contract [b g j r] %93 %51
+     %95 = reduce sum 0 [b g j] %94
+     %96 = map [b g j r] sub(%94, mul(%95, 0.03125))
+     %97 = map [b g j r] mul(%96, %96)
+     %98 = reduce sum 0 [b g j] %97
+     %99 = map [b g j] div(1.0, sqrt(add(mul(%98, 0.03125), 1e-05)))
+     %100 = map [b g j r] add(mul(mul(%96, %99), %59), %60)
+     %101 = contract [b g j h] %100 %62
+     %102 = map [b g j h] mul(mul(%101, 0.5), add(tanh(mul(add(%101, mul(mul(mul(%101, %101), %101), 0.044715)), 0.7978845608028654)), 1.0))
+     %103 = contract [b g j r] %102 %64
+     %104 = map [b g j r] mul(tanh(mul(mul(%85, %103), 0.17677669529663687)), 5.656854249492381)
+     %105 = contract [b g m i j] %67 %104
+     %106 = map [b g m i j] mul(%105, %105)
+     %107 = reduce sum 0 [b g m i] %106 where le(j, add(i, sub(size(j), size(i))))
+     %108 = contract [b g m i e] %106 %2 where le(j, add(i, sub(size(j), size(i))))
+     %109 = map [b g m i e] select(eq(add(%107, 1.0), 0.0), 0.0, div(%108, add(%107, 1.0)))
+     output %109
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 1195 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 2044928 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 2044928 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 1269760 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
+#include "polysketch_learned_r32.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct polysketch_learned_r32_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
+{
+    const mask_v4 sign = (mask_v4)x & ~0x7fffffff;
+    vec_v4 y = (vec_v4)((mask_v4)x & 0x7fffffff) * 2.0f;
+    y = pick_v4((mask_v4)(y > 20.0f), splat_v4(20.0f), y);
+    const vec_v4 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v4 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_v4 scale = (vec_v4)(((mask_v4)t + 127) << 23);
+    const vec_v4 m = scale * p + (scale - 1.0f);
+    return (vec_v4)((mask_v4)(m / (m + 2.0f)) | sign);
+}
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 3840); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 4864); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 70400); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 332544); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 365312); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 366336); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 367360); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 629504); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 662272); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 924416); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 957184); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 958208); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 959232); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1221376); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1254144); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 1254528); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 1254912); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 1279488); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 1377792); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 1390080); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 1390464); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 1390848); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 1489152); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 1501440); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 1599744); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 1612032); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 1612416); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 1612800); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1711104); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1723392); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1821696); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1822720); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1823744); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1889280); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1954816); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2020352); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query + i, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 256 + i);
+        }
+        store_v4(query + i, load_v4(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_3 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+        vec_v4 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_5 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_v4 query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+            store_v4(q_tile + d * 256 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_7 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
+        vec_v4 query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_6 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+            store_v4(q_tile + d * 256 + i, q_tile_new8);
+            query_7_in += q_tile_new8 * q_tile_new8;
+        }
+        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_7_9 = load_v4(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_9 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_v4(4, 256, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_10_10 = load_v4(query_10 + h * 256 + i);
+            store_v4(query_10 + h * 256 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_13 + i, splat_v4(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_v4(query_12 + r * 256 + i);
+        }
+        store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_15 + i, splat_v4(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
+        vec_v4 query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v4 query_12_11 = load_v4(query_12 + r * 256 + i);
+            const vec_v4 query_12_new13 = query_12_11 - t_12;
+            store_v4(query_12 + r * 256 + i, query_12_new13);
+            query_15_in += query_12_new13 * query_12_new13;
+        }
+        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_12 + r * 256 + i, ((load_v4(query_12 + r * 256 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_v4(4, 256, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_17_15 = load_v4(query_17 + h * 256 + i);
+            store_v4(query_17 + h * 256 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_7_16 = load_v4(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+    dot_v4(4, 256, 256, 64,
+           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_21_17 = load_v4(query_21 + h * 256 + i);
+            store_v4(query_21 + h * 256 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_24 + i, splat_v4(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_v4(query_23 + r * 256 + i);
+        }
+        store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_26 + i, splat_v4(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
+        vec_v4 query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v4 query_23_18 = load_v4(query_23 + r * 256 + i);
+            const vec_v4 query_23_new20 = query_23_18 - t_19;
+            store_v4(query_23 + r * 256 + i, query_23_new20);
+            query_26_in += query_23_new20 * query_23_new20;
+        }
+        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_23 + r * 256 + i, ((load_v4(query_23 + r * 256 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_v4(4, 256, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_28_22 = load_v4(query_28 + h * 256 + i);
+            store_v4(query_28 + h * 256 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_19 + r * 256 + i, tanh_v4((load_v4(query_19 + r * 256 + i) * load_v4(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 96 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new25 = k_tile_23 - t_24;
+                store_v4(k_tile + d * 96 + j, k_tile_new25);
+                key_3_in += k_tile_new25 * k_tile_new25;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_5 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_26 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new28 = k_tile_26 * t_27;
+                store_v4(k_tile + d * 96 + j, k_tile_new28);
+                key_5_in += k_tile_new28;
+            }
+            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
+            vec_v4 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_29 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new31 = k_tile_29 - t_30;
+                store_v4(k_tile + d * 96 + j, k_tile_new31);
+                key_7_in += k_tile_new31 * k_tile_new31;
+            }
+            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_32 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_9 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v4(3, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_10_33 = load_v4(key_10 + h * 96 + j);
+                store_v4(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_13 + j, splat_v4(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v4(key_12 + r * 96 + j);
+            }
+            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_15 + j, splat_v4(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_35 = load_v4(key_13 + j) * 0.03125f;
+            vec_v4 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_12_34 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_new36 = key_12_34 - t_35;
+                store_v4(key_12 + r * 96 + j, key_12_new36);
+                key_15_in += key_12_new36 * key_12_new36;
+            }
+            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v4(3, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_17_38 = load_v4(key_17 + h * 96 + j);
+                store_v4(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_39 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_v4(3, 96, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_21_40 = load_v4(key_21 + h * 96 + j);
+                store_v4(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_24 + j, splat_v4(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v4(key_23 + r * 96 + j);
+            }
+            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_26 + j, splat_v4(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_42 = load_v4(key_24 + j) * 0.03125f;
+            vec_v4 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_23_41 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_new43 = key_23_41 - t_42;
+                store_v4(key_23 + r * 96 + j, key_23_new43);
+                key_26_in += key_23_new43 * key_23_new43;
+            }
+            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v4(3, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_28_45 = load_v4(key_28 + h * 96 + j);
+                store_v4(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_v4(4, 256, j1 - j0, 32,
+               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_46 = load_v4(score + j * 256 + i);
+                store_v4(score + j * 256 + i, score_46 * score_46);
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_47 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_49 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_50 = t_49 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_50, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_49));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 16) {
+        store_v4(state + f, splat_v4(0.0f));
+        store_v4(state_rest + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query + i, splat_v4(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v4(q_tile + d * 64 + i);
+                    }
+                    store_v4(query + i, load_v4(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_3 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+                    vec_v4 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                        store_v4(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_5 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_v4 query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+                        store_v4(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
+                    vec_v4 query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                        store_v4(q_tile + d * 64 + i, q_tile_new8);
+                        query_7_in += q_tile_new8 * q_tile_new8;
+                    }
+                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_7_9 = load_v4(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_10_10 = load_v4(query_10 + h * 64 + i);
+                        store_v4(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_13 + i, splat_v4(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_v4(query_12 + r * 64 + i);
+                    }
+                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_15 + i, splat_v4(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
+                    vec_v4 query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 query_12_11 = load_v4(query_12 + r * 64 + i);
+                        const vec_v4 query_12_new13 = query_12_11 - t_12;
+                        store_v4(query_12 + r * 64 + i, query_12_new13);
+                        query_15_in += query_12_new13 * query_12_new13;
+                    }
+                    store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_17_15 = load_v4(query_17 + h * 64 + i);
+                        store_v4(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_7_16 = load_v4(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_21_17 = load_v4(query_21 + h * 64 + i);
+                        store_v4(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_24 + i, splat_v4(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_v4(query_23 + r * 64 + i);
+                    }
+                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_26 + i, splat_v4(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
+                    vec_v4 query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 query_23_18 = load_v4(query_23 + r * 64 + i);
+                        const vec_v4 query_23_new20 = query_23_18 - t_19;
+                        store_v4(query_23 + r * 64 + i, query_23_new20);
+                        query_26_in += query_23_new20 * query_23_new20;
+                    }
+                    store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_28_22 = load_v4(query_28 + h * 64 + i);
+                        store_v4(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_33 + i, splat_v4(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_v4 query_32_new23 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v4(query_32 + f * 64 + i, query_32_new23);
+                        query_33_in += query_32_new23 * state[f];
+                    }
+                    store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_rest + i, splat_v4(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_v4(4, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_33 + j, splat_v4(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_v4(k_tile + d * 64 + j);
+                        }
+                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_35 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_25 = load_v4(key_33 + j) * 0.015625f;
+                        vec_v4 key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_24 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new26 = k_tile_24 - t_25;
+                            store_v4(k_tile + d * 64 + j, k_tile_new26);
+                            key_35_in += k_tile_new26 * k_tile_new26;
+                        }
+                        store_v4(key_35 + j, load_v4(key_35 + j) + key_35_in);
+                    }
+                    /* key_37 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_37 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_28 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
+                        vec_v4 key_37_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_27 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new29 = k_tile_27 * t_28;
+                            store_v4(k_tile + d * 64 + j, k_tile_new29);
+                            key_37_in += k_tile_new29;
+                        }
+                        store_v4(key_37 + j, load_v4(key_37 + j) + key_37_in);
+                    }
+                    /* key_39 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_39 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_31 = load_v4(key_37 + j) * 0.015625f;
+                        vec_v4 key_39_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_30 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new32 = k_tile_30 - t_31;
+                            store_v4(k_tile + d * 64 + j, k_tile_new32);
+                            key_39_in += k_tile_new32 * k_tile_new32;
+                        }
+                        store_v4(key_39 + j, load_v4(key_39 + j) + key_39_in);
+                    }
+                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_39 + j, 1.0f / sqrt_v4((load_v4(key_39 + j) * 0.015625f) + 1e-05f));
+                    }
+                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_39_33 = load_v4(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(key_41 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
+                                sketch_g1_norm0_bias[d]);
+                        }
+                    }
+                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                    dot_v4(4, 64, 256, 64,
+                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v4 key_42_34 = load_v4(key_42 + h * 64 + j);
+                            store_v4(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_v4((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                    dot_v4(4, 64, 32, 256,
+                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                    /* key_45 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_45 + j, splat_v4(0.0f));
+                    }
+                    /* key_45 += key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_45_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_45_in += load_v4(key_44 + r * 64 + j);
+                        }
+                        store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in);
+                    }
+                    /* key_47 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_47 + j, splat_v4(0.0f));
+                    }
+                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_36 = load_v4(key_45 + j) * 0.03125f;
+                        vec_v4 key_47_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_v4 key_44_35 = load_v4(key_44 + r * 64 + j);
+                            const vec_v4 key_44_new37 = key_44_35 - t_36;
+                            store_v4(key_44 + r * 64 + j, key_44_new37);
+                            key_47_in += key_44_new37 * key_44_new37;
+                        }
+                        store_v4(key_47 + j, load_v4(key_47 + j) + key_47_in);
+                    }
+                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_38 = 1.0f / sqrt_v4((load_v4(key_47 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
+                                sketch_g1_norm1_bias[r]);
+                        }
+                    }
+                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                    dot_v4(4, 64, 256, 32,
+                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v4 key_49_39 = load_v4(key_49 + h * 64 + j);
+                            store_v4(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_v4((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                    dot_v4(4, 64, 32, 256,
+                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 key_39_40 = load_v4(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
+                                sketch_g2_norm0_bias[d]);
+                        }
+                    }
+                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
+                    dot_v4(4, 64, 256, 64,
+                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
+                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v4 key_53_41 = load_v4(key_53 + h * 64 + j);
+                            store_v4(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_v4((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                    dot_v4(4, 64, 32, 256,
+                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                    /* key_56 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_56 + j, splat_v4(0.0f));
+                    }
+                    /* key_56 += key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_56_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_56_in += load_v4(key_55 + r * 64 + j);
+                        }
+                        store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in);
+                    }
+                    /* key_58 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_58 + j, splat_v4(0.0f));
+                    }
+                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_43 = load_v4(key_56 + j) * 0.03125f;
+                        vec_v4 key_58_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_v4 key_55_42 = load_v4(key_55 + r * 64 + j);
+                            const vec_v4 key_55_new44 = key_55_42 - t_43;
+                            store_v4(key_55 + r * 64 + j, key_55_new44);
+                            key_58_in += key_55_new44 * key_55_new44;
+                        }
+                        store_v4(key_58 + j, load_v4(key_58 + j) + key_58_in);
+                    }
+                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_45 = 1.0f / sqrt_v4((load_v4(key_58 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
+                                sketch_g2_norm1_bias[r]);
+                        }
+                    }
+                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                    dot_v4(4, 64, 256, 32,
+                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v4 key_60_46 = load_v4(key_60 + h * 64 + j);
+                            store_v4(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_v4((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                    dot_v4(4, 64, 32, 256,
+                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 + j)) * 0.176776695f) *
+                                5.656854f);
+                        }
+                    }
+                    /* score[j][i] = sum over r of key_51 * query_19 */
+                    dot_v4(4, 64, j1 - j0, 32,
+                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_47 = load_v4(score + j * 64 + i);
+                            store_v4(score + j * 64 + i, score_47 * score_47);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_48 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_49 = (i0 + i + lane_v4) + t_48;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v4(score + j * 64 + i);
+                        }
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v4(4, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_50 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
+                    const mask_v4 t_51 = t_50 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, pick_v4(t_51, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) /
+                            t_50));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + j, splat_v4(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v4(k_tile_2 + d * 64 + j);
+                }
+                store_v4(key + j, load_v4(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_3 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_53 = load_v4(key + j) * 0.015625f;
+                vec_v4 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new54 = k_tile_2_52 - t_53;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
+                }
+                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_5 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_56 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_v4 key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new57 = k_tile_2_55 * t_56;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                    key_5_in += k_tile_2_new57;
+                }
+                store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_7 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_59 = load_v4(key_5 + j) * 0.015625f;
+                vec_v4 key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_58 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new60 = k_tile_2_58 - t_59;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new60);
+                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
+                }
+                store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_7_61 = load_v4(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key_9 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_10_62 = load_v4(key_10 + h * 64 + j);
+                    store_v4(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_v4((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_13 + j, splat_v4(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_v4(key_12 + r * 64 + j);
+                }
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_15 + j, splat_v4(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_64 = load_v4(key_13 + j) * 0.03125f;
+                vec_v4 key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 key_12_63 = load_v4(key_12 + r * 64 + j);
+                    const vec_v4 key_12_new65 = key_12_63 - t_64;
+                    store_v4(key_12 + r * 64 + j, key_12_new65);
+                    key_15_in += key_12_new65 * key_12_new65;
+                }
+                store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_66 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_17_67 = load_v4(key_17 + h * 64 + j);
+                    store_v4(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_v4((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_7_68 = load_v4(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_21_69 = load_v4(key_21 + h * 64 + j);
+                    store_v4(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_v4((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_24 + j, splat_v4(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_v4(key_23 + r * 64 + j);
+                }
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_26 + j, splat_v4(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_71 = load_v4(key_24 + j) * 0.03125f;
+                vec_v4 key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 key_23_70 = load_v4(key_23 + r * 64 + j);
+                    const vec_v4 key_23_new72 = key_23_70 - t_71;
+                    store_v4(key_23 + r * 64 + j, key_23_new72);
+                    key_26_in += key_23_new72 * key_23_new72;
+                }
+                store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_73 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_28_74 = load_v4(key_28 + h * 64 + j);
+                    store_v4(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_v4((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_v4(key_32 + f * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_v4 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_32 + f * 64 + j);
+                    if (j + 16 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v4(4, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
+{
+    const mask_v3 sign = (mask_v3)x & ~0x7fffffff;
+    vec_v3 y = (vec_v3)((mask_v3)x & 0x7fffffff) * 2.0f;
+    y = pick_v3((mask_v3)(y > 20.0f), splat_v3(20.0f), y);
+    const vec_v3 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v3 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_v3 scale = (vec_v3)(((mask_v3)t + 127) << 23);
+    const vec_v3 m = scale * p + (scale - 1.0f);
+    return (vec_v3)((mask_v3)(m / (m + 2.0f)) | sign);
+}
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 3840); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 4864); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 70400); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 332544); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 365312); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 366336); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 367360); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 629504); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 662272); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 924416); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 957184); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 958208); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 959232); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1221376); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1254144); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 1254528); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 1254912); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 1279488); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 1377792); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 1390080); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 1390464); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 1390848); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 1489152); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 1501440); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 1599744); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 1612032); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 1612416); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 1612800); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1711104); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1723392); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1821696); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1822720); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1823744); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1889280); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1954816); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2020352); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query + i, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 256 + i);
+        }
+        store_v3(query + i, load_v3(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_3 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+        vec_v3 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_5 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_v3 query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+            store_v3(q_tile + d * 256 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_7 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
+        vec_v3 query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_6 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+            store_v3(q_tile + d * 256 + i, q_tile_new8);
+            query_7_in += q_tile_new8 * q_tile_new8;
+        }
+        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_7_9 = load_v3(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_9 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_v3(2, 256, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_10_10 = load_v3(query_10 + h * 256 + i);
+            store_v3(query_10 + h * 256 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_13 + i, splat_v3(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_v3(query_12 + r * 256 + i);
+        }
+        store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_15 + i, splat_v3(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
+        vec_v3 query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v3 query_12_11 = load_v3(query_12 + r * 256 + i);
+            const vec_v3 query_12_new13 = query_12_11 - t_12;
+            store_v3(query_12 + r * 256 + i, query_12_new13);
+            query_15_in += query_12_new13 * query_12_new13;
+        }
+        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_12 + r * 256 + i, ((load_v3(query_12 + r * 256 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_v3(2, 256, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_17_15 = load_v3(query_17 + h * 256 + i);
+            store_v3(query_17 + h * 256 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_7_16 = load_v3(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+    dot_v3(2, 256, 256, 64,
+           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_21_17 = load_v3(query_21 + h * 256 + i);
+            store_v3(query_21 + h * 256 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_24 + i, splat_v3(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_v3(query_23 + r * 256 + i);
+        }
+        store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_26 + i, splat_v3(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
+        vec_v3 query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v3 query_23_18 = load_v3(query_23 + r * 256 + i);
+            const vec_v3 query_23_new20 = query_23_18 - t_19;
+            store_v3(query_23 + r * 256 + i, query_23_new20);
+            query_26_in += query_23_new20 * query_23_new20;
+        }
+        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_23 + r * 256 + i, ((load_v3(query_23 + r * 256 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_v3(2, 256, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_28_22 = load_v3(query_28 + h * 256 + i);
+            store_v3(query_28 + h * 256 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_19 + r * 256 + i, tanh_v3((load_v3(query_19 + r * 256 + i) * load_v3(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 96 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new25 = k_tile_23 - t_24;
+                store_v3(k_tile + d * 96 + j, k_tile_new25);
+                key_3_in += k_tile_new25 * k_tile_new25;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_5 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_26 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new28 = k_tile_26 * t_27;
+                store_v3(k_tile + d * 96 + j, k_tile_new28);
+                key_5_in += k_tile_new28;
+            }
+            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
+            vec_v3 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_29 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new31 = k_tile_29 - t_30;
+                store_v3(k_tile + d * 96 + j, k_tile_new31);
+                key_7_in += k_tile_new31 * k_tile_new31;
+            }
+            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_32 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_9 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v3(2, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_10_33 = load_v3(key_10 + h * 96 + j);
+                store_v3(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_13 + j, splat_v3(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v3(key_12 + r * 96 + j);
+            }
+            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_15 + j, splat_v3(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_35 = load_v3(key_13 + j) * 0.03125f;
+            vec_v3 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_12_34 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_new36 = key_12_34 - t_35;
+                store_v3(key_12 + r * 96 + j, key_12_new36);
+                key_15_in += key_12_new36 * key_12_new36;
+            }
+            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v3(2, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_17_38 = load_v3(key_17 + h * 96 + j);
+                store_v3(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_39 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_v3(2, 96, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_21_40 = load_v3(key_21 + h * 96 + j);
+                store_v3(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_24 + j, splat_v3(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v3(key_23 + r * 96 + j);
+            }
+            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_26 + j, splat_v3(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_42 = load_v3(key_24 + j) * 0.03125f;
+            vec_v3 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_23_41 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_new43 = key_23_41 - t_42;
+                store_v3(key_23 + r * 96 + j, key_23_new43);
+                key_26_in += key_23_new43 * key_23_new43;
+            }
+            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v3(2, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_28_45 = load_v3(key_28 + h * 96 + j);
+                store_v3(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_v3(2, 256, j1 - j0, 32,
+               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_46 = load_v3(score + j * 256 + i);
+                store_v3(score + j * 256 + i, score_46 * score_46);
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_47 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_49 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_50 = t_49 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_50, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_49));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 8) {
+        store_v3(state + f, splat_v3(0.0f));
+        store_v3(state_rest + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query + i, splat_v3(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v3(q_tile + d * 64 + i);
+                    }
+                    store_v3(query + i, load_v3(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_3 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+                    vec_v3 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                        store_v3(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_5 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_v3 query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+                        store_v3(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
+                    vec_v3 query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                        store_v3(q_tile + d * 64 + i, q_tile_new8);
+                        query_7_in += q_tile_new8 * q_tile_new8;
+                    }
+                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_7_9 = load_v3(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_10_10 = load_v3(query_10 + h * 64 + i);
+                        store_v3(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_13 + i, splat_v3(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_v3(query_12 + r * 64 + i);
+                    }
+                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_15 + i, splat_v3(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
+                    vec_v3 query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 query_12_11 = load_v3(query_12 + r * 64 + i);
+                        const vec_v3 query_12_new13 = query_12_11 - t_12;
+                        store_v3(query_12 + r * 64 + i, query_12_new13);
+                        query_15_in += query_12_new13 * query_12_new13;
+                    }
+                    store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_17_15 = load_v3(query_17 + h * 64 + i);
+                        store_v3(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_7_16 = load_v3(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_21_17 = load_v3(query_21 + h * 64 + i);
+                        store_v3(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_24 + i, splat_v3(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_v3(query_23 + r * 64 + i);
+                    }
+                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_26 + i, splat_v3(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
+                    vec_v3 query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 query_23_18 = load_v3(query_23 + r * 64 + i);
+                        const vec_v3 query_23_new20 = query_23_18 - t_19;
+                        store_v3(query_23 + r * 64 + i, query_23_new20);
+                        query_26_in += query_23_new20 * query_23_new20;
+                    }
+                    store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_28_22 = load_v3(query_28 + h * 64 + i);
+                        store_v3(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_33 + i, splat_v3(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_v3 query_32_new23 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v3(query_32 + f * 64 + i, query_32_new23);
+                        query_33_in += query_32_new23 * state[f];
+                    }
+                    store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_rest + i, splat_v3(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_v3(2, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_33 + j, splat_v3(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_v3(k_tile + d * 64 + j);
+                        }
+                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_35 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_25 = load_v3(key_33 + j) * 0.015625f;
+                        vec_v3 key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_24 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new26 = k_tile_24 - t_25;
+                            store_v3(k_tile + d * 64 + j, k_tile_new26);
+                            key_35_in += k_tile_new26 * k_tile_new26;
+                        }
+                        store_v3(key_35 + j, load_v3(key_35 + j) + key_35_in);
+                    }
+                    /* key_37 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_37 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_28 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
+                        vec_v3 key_37_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_27 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new29 = k_tile_27 * t_28;
+                            store_v3(k_tile + d * 64 + j, k_tile_new29);
+                            key_37_in += k_tile_new29;
+                        }
+                        store_v3(key_37 + j, load_v3(key_37 + j) + key_37_in);
+                    }
+                    /* key_39 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_39 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_31 = load_v3(key_37 + j) * 0.015625f;
+                        vec_v3 key_39_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_30 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new32 = k_tile_30 - t_31;
+                            store_v3(k_tile + d * 64 + j, k_tile_new32);
+                            key_39_in += k_tile_new32 * k_tile_new32;
+                        }
+                        store_v3(key_39 + j, load_v3(key_39 + j) + key_39_in);
+                    }
+                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_39 + j, 1.0f / sqrt_v3((load_v3(key_39 + j) * 0.015625f) + 1e-05f));
+                    }
+                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_39_33 = load_v3(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(key_41 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
+                                sketch_g1_norm0_bias[d]);
+                        }
+                    }
+                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                    dot_v3(2, 64, 256, 64,
+                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v3 key_42_34 = load_v3(key_42 + h * 64 + j);
+                            store_v3(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_v3((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                    dot_v3(2, 64, 32, 256,
+                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                    /* key_45 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_45 + j, splat_v3(0.0f));
+                    }
+                    /* key_45 += key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_45_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_45_in += load_v3(key_44 + r * 64 + j);
+                        }
+                        store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in);
+                    }
+                    /* key_47 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_47 + j, splat_v3(0.0f));
+                    }
+                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_36 = load_v3(key_45 + j) * 0.03125f;
+                        vec_v3 key_47_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_v3 key_44_35 = load_v3(key_44 + r * 64 + j);
+                            const vec_v3 key_44_new37 = key_44_35 - t_36;
+                            store_v3(key_44 + r * 64 + j, key_44_new37);
+                            key_47_in += key_44_new37 * key_44_new37;
+                        }
+                        store_v3(key_47 + j, load_v3(key_47 + j) + key_47_in);
+                    }
+                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_38 = 1.0f / sqrt_v3((load_v3(key_47 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
+                                sketch_g1_norm1_bias[r]);
+                        }
+                    }
+                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                    dot_v3(2, 64, 256, 32,
+                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v3 key_49_39 = load_v3(key_49 + h * 64 + j);
+                            store_v3(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_v3((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                    dot_v3(2, 64, 32, 256,
+                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 key_39_40 = load_v3(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
+                                sketch_g2_norm0_bias[d]);
+                        }
+                    }
+                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
+                    dot_v3(2, 64, 256, 64,
+                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
+                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v3 key_53_41 = load_v3(key_53 + h * 64 + j);
+                            store_v3(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_v3((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                    dot_v3(2, 64, 32, 256,
+                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                    /* key_56 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_56 + j, splat_v3(0.0f));
+                    }
+                    /* key_56 += key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_56_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_56_in += load_v3(key_55 + r * 64 + j);
+                        }
+                        store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in);
+                    }
+                    /* key_58 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_58 + j, splat_v3(0.0f));
+                    }
+                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_43 = load_v3(key_56 + j) * 0.03125f;
+                        vec_v3 key_58_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_v3 key_55_42 = load_v3(key_55 + r * 64 + j);
+                            const vec_v3 key_55_new44 = key_55_42 - t_43;
+                            store_v3(key_55 + r * 64 + j, key_55_new44);
+                            key_58_in += key_55_new44 * key_55_new44;
+                        }
+                        store_v3(key_58 + j, load_v3(key_58 + j) + key_58_in);
+                    }
+                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_45 = 1.0f / sqrt_v3((load_v3(key_58 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
+                                sketch_g2_norm1_bias[r]);
+                        }
+                    }
+                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                    dot_v3(2, 64, 256, 32,
+                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_v3 key_60_46 = load_v3(key_60 + h * 64 + j);
+                            store_v3(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_v3((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                    dot_v3(2, 64, 32, 256,
+                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 + j)) * 0.176776695f) *
+                                5.656854f);
+                        }
+                    }
+                    /* score[j][i] = sum over r of key_51 * query_19 */
+                    dot_v3(2, 64, j1 - j0, 32,
+                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_47 = load_v3(score + j * 64 + i);
+                            store_v3(score + j * 64 + i, score_47 * score_47);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_48 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_49 = (i0 + i + lane_v3) + t_48;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v3(score + j * 64 + i);
+                        }
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v3(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_50 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
+                    const mask_v3 t_51 = t_50 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, pick_v3(t_51, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) /
+                            t_50));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + j, splat_v3(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v3(k_tile_2 + d * 64 + j);
+                }
+                store_v3(key + j, load_v3(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_3 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_53 = load_v3(key + j) * 0.015625f;
+                vec_v3 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new54 = k_tile_2_52 - t_53;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
+                }
+                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_5 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_56 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_v3 key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new57 = k_tile_2_55 * t_56;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                    key_5_in += k_tile_2_new57;
+                }
+                store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_7 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_59 = load_v3(key_5 + j) * 0.015625f;
+                vec_v3 key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_58 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new60 = k_tile_2_58 - t_59;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new60);
+                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
+                }
+                store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_7_61 = load_v3(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key_9 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_10_62 = load_v3(key_10 + h * 64 + j);
+                    store_v3(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_v3((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_13 + j, splat_v3(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_v3(key_12 + r * 64 + j);
+                }
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_15 + j, splat_v3(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_64 = load_v3(key_13 + j) * 0.03125f;
+                vec_v3 key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 key_12_63 = load_v3(key_12 + r * 64 + j);
+                    const vec_v3 key_12_new65 = key_12_63 - t_64;
+                    store_v3(key_12 + r * 64 + j, key_12_new65);
+                    key_15_in += key_12_new65 * key_12_new65;
+                }
+                store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_66 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_17_67 = load_v3(key_17 + h * 64 + j);
+                    store_v3(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_v3((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_7_68 = load_v3(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_21_69 = load_v3(key_21 + h * 64 + j);
+                    store_v3(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_v3((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_24 + j, splat_v3(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_v3(key_23 + r * 64 + j);
+                }
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_26 + j, splat_v3(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_71 = load_v3(key_24 + j) * 0.03125f;
+                vec_v3 key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 key_23_70 = load_v3(key_23 + r * 64 + j);
+                    const vec_v3 key_23_new72 = key_23_70 - t_71;
+                    store_v3(key_23 + r * 64 + j, key_23_new72);
+                    key_26_in += key_23_new72 * key_23_new72;
+                }
+                store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_73 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_28_74 = load_v3(key_28 + h * 64 + j);
+                    store_v3(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_v3((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_v3(key_32 + f * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_v3 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_32 + f * 64 + j);
+                    if (j + 8 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v3(2, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+INLINE vec_any tanh_any(vec_any x)
+{
+    const mask_any sign = (mask_any)x & ~0x7fffffff;
+    vec_any y = (vec_any)((mask_any)x & 0x7fffffff) * 2.0f;
+    y = pick_any((mask_any)(y > 20.0f), splat_any(20.0f), y);
+    const vec_any t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_any p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_any scale = (vec_any)(((mask_any)t + 127) << 23);
+    const vec_any m = scale * p + (scale - 1.0f);
+    return (vec_any)((mask_any)(m / (m + 2.0f)) | sign);
+}
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void polysketch_learned_r32_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1792); /* [i: 128] */
+    float *const query_7 = (float *)(void *)(work + 2304); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 2816); /* [d: 64, i: 128] */
+    float *const query_10 = (float *)(void *)(work + 35584); /* [h: 256, i: 128] */
+    float *const query_12 = (float *)(void *)(work + 166656); /* [r: 32, i: 128] */
+    float *const query_13 = (float *)(void *)(work + 183040); /* [i: 128] */
+    float *const query_15 = (float *)(void *)(work + 183552); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 184064); /* [h: 256, i: 128] */
+    float *const query_19 = (float *)(void *)(work + 315136); /* [r: 32, i: 128] */
+    float *const query_21 = (float *)(void *)(work + 331520); /* [h: 256, i: 128] */
+    float *const query_23 = (float *)(void *)(work + 462592); /* [r: 32, i: 128] */
+    float *const query_24 = (float *)(void *)(work + 478976); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 479488); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 480000); /* [h: 256, i: 128] */
+    float *const query_30 = (float *)(void *)(work + 611072); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 627456); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 627840); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 628224); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 652800); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 751104); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 763392); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 763776); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 764160); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 862464); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 874752); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 973056); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 985344); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 985728); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 986112); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1084416); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1096704); /* [j: 96, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 1145856); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 1146368); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 1146880); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 1179648); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1212416); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 1245184); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query + i, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 128 + i);
+        }
+        store_any(query + i, load_any(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_3 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = load_any(query + i) * 0.015625f;
+        vec_any query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new2 = q_tile_0 - t_1;
+            store_any(q_tile + d * 128 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_5 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_any query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new5 = q_tile_3 * t_4;
+            store_any(q_tile + d * 128 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_7 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
+        vec_any query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_6 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new8 = q_tile_6 - t_7;
+            store_any(q_tile + d * 128 + i, q_tile_new8);
+            query_7_in += q_tile_new8 * q_tile_new8;
+        }
+        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_7_9 = load_any(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_9 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_any(2, 128, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_10_10 = load_any(query_10 + h * 128 + i);
+            store_any(query_10 + h * 128 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_any(2, 128, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_13 + i, splat_any(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_any(query_12 + r * 128 + i);
+        }
+        store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_15 + i, splat_any(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
+        vec_any query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_any query_12_11 = load_any(query_12 + r * 128 + i);
+            const vec_any query_12_new13 = query_12_11 - t_12;
+            store_any(query_12 + r * 128 + i, query_12_new13);
+            query_15_in += query_12_new13 * query_12_new13;
+        }
+        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_12 + r * 128 + i, ((load_any(query_12 + r * 128 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_any(2, 128, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_17_15 = load_any(query_17 + h * 128 + i);
+            store_any(query_17 + h * 128 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_any(2, 128, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_7_16 = load_any(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 128 + i, ((load_any(q_tile + d * 128 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+    dot_any(2, 128, 256, 64,
+           sketch_g2_w0, 1, 256, q_tile, 128, query_21, 128, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_21_17 = load_any(query_21 + h * 128 + i);
+            store_any(query_21 + h * 128 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_any(2, 128, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_24 + i, splat_any(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_any(query_23 + r * 128 + i);
+        }
+        store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_26 + i, splat_any(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
+        vec_any query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_any query_23_18 = load_any(query_23 + r * 128 + i);
+            const vec_any query_23_new20 = query_23_18 - t_19;
+            store_any(query_23 + r * 128 + i, query_23_new20);
+            query_26_in += query_23_new20 * query_23_new20;
+        }
+        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_23 + r * 128 + i, ((load_any(query_23 + r * 128 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_any(2, 128, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_28_22 = load_any(query_28 + h * 128 + i);
+            store_any(query_28 + h * 128 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_any(2, 128, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_19 + r * 128 + i, tanh_any((load_any(query_19 + r * 128 + i) * load_any(query_30 + r * 128 + i)) * 0.176776695f) *
+                5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 96 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_24 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_23 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new25 = k_tile_23 - t_24;
+                store_any(k_tile + d * 96 + j, k_tile_new25);
+                key_3_in += k_tile_new25 * k_tile_new25;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_5 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_any key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_26 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new28 = k_tile_26 * t_27;
+                store_any(k_tile + d * 96 + j, k_tile_new28);
+                key_5_in += k_tile_new28;
+            }
+            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
+            vec_any key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_29 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new31 = k_tile_29 - t_30;
+                store_any(k_tile + d * 96 + j, k_tile_new31);
+                key_7_in += k_tile_new31 * k_tile_new31;
+            }
+            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_32 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_9 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_any(2, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_10_33 = load_any(key_10 + h * 96 + j);
+                store_any(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_any(2, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_13 + j, splat_any(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_any(key_12 + r * 96 + j);
+            }
+            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_15 + j, splat_any(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_35 = load_any(key_13 + j) * 0.03125f;
+            vec_any key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_12_34 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_new36 = key_12_34 - t_35;
+                store_any(key_12 + r * 96 + j, key_12_new36);
+                key_15_in += key_12_new36 * key_12_new36;
+            }
+            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_any(2, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_17_38 = load_any(key_17 + h * 96 + j);
+                store_any(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_any(2, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_39 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_any(2, 96, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_21_40 = load_any(key_21 + h * 96 + j);
+                store_any(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_any(2, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_24 + j, splat_any(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_any(key_23 + r * 96 + j);
+            }
+            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_26 + j, splat_any(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_42 = load_any(key_24 + j) * 0.03125f;
+            vec_any key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_23_41 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_new43 = key_23_41 - t_42;
+                store_any(key_23 + r * 96 + j, key_23_new43);
+                key_26_in += key_23_new43 * key_23_new43;
+            }
+            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_any(2, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_28_45 = load_any(key_28 + h * 96 + j);
+                store_any(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_any(2, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_any(2, 128, j1 - j0, 32,
+               key_19, 1, 96, query_19, 128, score, 128, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_46 = load_any(score + j * 128 + i);
+                store_any(score + j * 128 + i, score_46 * score_46);
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_47 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_48 = (i0 + i + lane_any) + t_47;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_49 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_50 = t_49 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_50, splat_any(0.0f), load_any(sum + e * 128 + i) / t_49));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+static void polysketch_learned_r32_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 4) {
+        store_any(state + f, splat_any(0.0f));
+        store_any(state_rest + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_any(state_2 + f * 64 + e, splat_any(0.0f));
+            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query + i, splat_any(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_any(q_tile + d * 64 + i);
+                    }
+                    store_any(query + i, load_any(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_3 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_1 = load_any(query + i) * 0.015625f;
+                    vec_any query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new2 = q_tile_0 - t_1;
+                        store_any(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_5 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_any query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_3 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new5 = q_tile_3 * t_4;
+                        store_any(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
+                    vec_any query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new8 = q_tile_6 - t_7;
+                        store_any(q_tile + d * 64 + i, q_tile_new8);
+                        query_7_in += q_tile_new8 * q_tile_new8;
+                    }
+                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_7_9 = load_any(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_any(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_10_10 = load_any(query_10 + h * 64 + i);
+                        store_any(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_13 + i, splat_any(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_any(query_12 + r * 64 + i);
+                    }
+                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_15 + i, splat_any(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
+                    vec_any query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any query_12_11 = load_any(query_12 + r * 64 + i);
+                        const vec_any query_12_new13 = query_12_11 - t_12;
+                        store_any(query_12 + r * 64 + i, query_12_new13);
+                        query_15_in += query_12_new13 * query_12_new13;
+                    }
+                    store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_17_15 = load_any(query_17 + h * 64 + i);
+                        store_any(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_7_16 = load_any(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+                dot_any(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_21_17 = load_any(query_21 + h * 64 + i);
+                        store_any(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_24 + i, splat_any(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_any(query_23 + r * 64 + i);
+                    }
+                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_26 + i, splat_any(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
+                    vec_any query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any query_23_18 = load_any(query_23 + r * 64 + i);
+                        const vec_any query_23_new20 = query_23_18 - t_19;
+                        store_any(query_23 + r * 64 + i, query_23_new20);
+                        query_26_in += query_23_new20 * query_23_new20;
+                    }
+                    store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_28_22 = load_any(query_28 + h * 64 + i);
+                        store_any(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.176776695f)
+                            * 5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_33 + i, splat_any(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_any query_32_new23 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_any(query_32 + f * 64 + i, query_32_new23);
+                        query_33_in += query_32_new23 * state[f];
+                    }
+                    store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_rest + i, splat_any(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_any(2, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_33 + j, splat_any(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_any(k_tile + d * 64 + j);
+                        }
+                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_35 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_25 = load_any(key_33 + j) * 0.015625f;
+                        vec_any key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_24 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new26 = k_tile_24 - t_25;
+                            store_any(k_tile + d * 64 + j, k_tile_new26);
+                            key_35_in += k_tile_new26 * k_tile_new26;
+                        }
+                        store_any(key_35 + j, load_any(key_35 + j) + key_35_in);
+                    }
+                    /* key_37 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_37 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_28 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
+                        vec_any key_37_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_27 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new29 = k_tile_27 * t_28;
+                            store_any(k_tile + d * 64 + j, k_tile_new29);
+                            key_37_in += k_tile_new29;
+                        }
+                        store_any(key_37 + j, load_any(key_37 + j) + key_37_in);
+                    }
+                    /* key_39 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_39 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_31 = load_any(key_37 + j) * 0.015625f;
+                        vec_any key_39_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_30 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new32 = k_tile_30 - t_31;
+                            store_any(k_tile + d * 64 + j, k_tile_new32);
+                            key_39_in += k_tile_new32 * k_tile_new32;
+                        }
+                        store_any(key_39 + j, load_any(key_39 + j) + key_39_in);
+                    }
+                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_39 + j, 1.0f / sqrt_any((load_any(key_39 + j) * 0.015625f) + 1e-05f));
+                    }
+                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_39_33 = load_any(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(key_41 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
+                                sketch_g1_norm0_bias[d]);
+                        }
+                    }
+                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                    dot_any(2, 64, 256, 64,
+                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_any key_42_34 = load_any(key_42 + h * 64 + j);
+                            store_any(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_any((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                    dot_any(2, 64, 32, 256,
+                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                    /* key_45 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_45 + j, splat_any(0.0f));
+                    }
+                    /* key_45 += key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_45_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_45_in += load_any(key_44 + r * 64 + j);
+                        }
+                        store_any(key_45 + j, load_any(key_45 + j) + key_45_in);
+                    }
+                    /* key_47 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_47 + j, splat_any(0.0f));
+                    }
+                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_36 = load_any(key_45 + j) * 0.03125f;
+                        vec_any key_47_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_any key_44_35 = load_any(key_44 + r * 64 + j);
+                            const vec_any key_44_new37 = key_44_35 - t_36;
+                            store_any(key_44 + r * 64 + j, key_44_new37);
+                            key_47_in += key_44_new37 * key_44_new37;
+                        }
+                        store_any(key_47 + j, load_any(key_47 + j) + key_47_in);
+                    }
+                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_38 = 1.0f / sqrt_any((load_any(key_47 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
+                                sketch_g1_norm1_bias[r]);
+                        }
+                    }
+                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                    dot_any(2, 64, 256, 32,
+                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_any key_49_39 = load_any(key_49 + h * 64 + j);
+                            store_any(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_any((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                    dot_any(2, 64, 32, 256,
+                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any key_39_40 = load_any(key_39 + j);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
+                                sketch_g2_norm0_bias[d]);
+                        }
+                    }
+                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
+                    dot_any(2, 64, 256, 64,
+                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
+                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_any key_53_41 = load_any(key_53 + h * 64 + j);
+                            store_any(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_any((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                    dot_any(2, 64, 32, 256,
+                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                    /* key_56 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_56 + j, splat_any(0.0f));
+                    }
+                    /* key_56 += key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_56_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            key_56_in += load_any(key_55 + r * 64 + j);
+                        }
+                        store_any(key_56 + j, load_any(key_56 + j) + key_56_in);
+                    }
+                    /* key_58 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_58 + j, splat_any(0.0f));
+                    }
+                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_43 = load_any(key_56 + j) * 0.03125f;
+                        vec_any key_58_in = {0};
+                        for (int64_t r = 0; r < 32; r++) {
+                            const vec_any key_55_42 = load_any(key_55 + r * 64 + j);
+                            const vec_any key_55_new44 = key_55_42 - t_43;
+                            store_any(key_55 + r * 64 + j, key_55_new44);
+                            key_58_in += key_55_new44 * key_55_new44;
+                        }
+                        store_any(key_58 + j, load_any(key_58 + j) + key_58_in);
+                    }
+                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_45 = 1.0f / sqrt_any((load_any(key_58 + j) * 0.03125f) + 1e-05f);
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
+                                sketch_g2_norm1_bias[r]);
+                        }
+                    }
+                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                    dot_any(2, 64, 256, 32,
+                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t h = 0; h < 256; h++) {
+                            const vec_any key_60_46 = load_any(key_60 + h * 64 + j);
+                            store_any(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_any((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
+                                0.044715f)) * 0.7978846f) + 1.0f));
+                        }
+                    }
+                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                    dot_any(2, 64, 32, 256,
+                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t r = 0; r < 32; r++) {
+                            store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r * 64 + j)) * 0.176776695f) *
+                                5.656854f);
+                        }
+                    }
+                    /* score[j][i] = sum over r of key_51 * query_19 */
+                    dot_any(2, 64, j1 - j0, 32,
+                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                    /* score = score * score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_47 = load_any(score + j * 64 + i);
+                            store_any(score + j * 64 + i, score_47 * score_47);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                        const int64_t t_48 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_49 = (i0 + i + lane_any) + t_48;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
+                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_any(score + j * 64 + i);
+                        }
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_any(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_50 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
+                    const mask_any t_51 = t_50 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, pick_any(t_51, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
+                            t_50));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 64);
+        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + j, splat_any(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_any(k_tile_2 + d * 64 + j);
+                }
+                store_any(key + j, load_any(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_3 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_53 = load_any(key + j) * 0.015625f;
+                vec_any key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new54 = k_tile_2_52 - t_53;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
+                }
+                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_5 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_56 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_any key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new57 = k_tile_2_55 * t_56;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                    key_5_in += k_tile_2_new57;
+                }
+                store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_7 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_59 = load_any(key_5 + j) * 0.015625f;
+                vec_any key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_58 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new60 = k_tile_2_58 - t_59;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new60);
+                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
+                }
+                store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_7_61 = load_any(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key_9 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) +
+                        sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_any(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_10_62 = load_any(key_10 + h * 64 + j);
+                    store_any(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_any((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_13 + j, splat_any(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_any(key_12 + r * 64 + j);
+                }
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_15 + j, splat_any(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_64 = load_any(key_13 + j) * 0.03125f;
+                vec_any key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any key_12_63 = load_any(key_12 + r * 64 + j);
+                    const vec_any key_12_new65 = key_12_63 - t_64;
+                    store_any(key_12 + r * 64 + j, key_12_new65);
+                    key_15_in += key_12_new65 * key_12_new65;
+                }
+                store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_66 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_17_67 = load_any(key_17 + h * 64 + j);
+                    store_any(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_any((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_7_68 = load_any(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_any(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_21_69 = load_any(key_21 + h * 64 + j);
+                    store_any(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_any((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_24 + j, splat_any(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_any(key_23 + r * 64 + j);
+                }
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_26 + j, splat_any(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_71 = load_any(key_24 + j) * 0.03125f;
+                vec_any key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any key_23_70 = load_any(key_23 + r * 64 + j);
+                    const vec_any key_23_new72 = key_23_70 - t_71;
+                    store_any(key_23 + r * 64 + j, key_23_new72);
+                    key_26_in += key_23_new72 * key_23_new72;
+                }
+                store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_73 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_28_74 = load_any(key_28 + h * 64 + j);
+                    store_any(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_any((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) *
+                        5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_any(key_32 + f * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_any lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_32 + f * 64 + j);
+                    if (j + 4 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_any(2, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
+};
+
+/* Above this many keys the linear form takes fewer FLOPs. */
+enum { CROSSOVER = 1195 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v4, 0, 1616896};
+        return (struct version){polysketch_learned_r32_rows_v4, 256, 2044928};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v3, 0, 1616896};
+        return (struct version){polysketch_learned_r32_rows_v3, 256, 2044928};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_any, 0, 1616896};
+    return (struct version){polysketch_learned_r32_rows_any, 128, 1269760};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t polysketch_learned_r32_params_size(void)
+{
+    return 0;
+}
+
+int polysketch_learned_r32_params_init(struct polysketch_learned_r32_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct polysketch_learned_r32_params){0};
+    return 0;
+}
+
+size_t polysketch_learned_r32_workspace(const struct attn_problem *problem)
+{
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+}
+
+int polysketch_learned_r32_forward(const struct attn_problem *problem, const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 || !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias || !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight || !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 || !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 || !params->sketch_g2_w3) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"sketch.g1.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm0_weight), 0},
+    {"sketch.g1.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm0_bias), 0},
+    {"sketch.g1.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w0), 0},
+    {"sketch.g1.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w1), 0},
+    {"sketch.g1.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm1_weight), 0},
+    {"sketch.g1.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_norm1_bias), 0},
+    {"sketch.g1.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w2), 0},
+    {"sketch.g1.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g1_w3), 0},
+    {"sketch.g2.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm0_weight), 0},
+    {"sketch.g2.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm0_bias), 0},
+    {"sketch.g2.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w0), 0},
+    {"sketch.g2.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w1), 0},
+    {"sketch.g2.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm1_weight), 0},
+    {"sketch.g2.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_norm1_bias), 0},
+    {"sketch.g2.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w2), 0},
+    {"sketch.g2.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_params, sketch_g2_w3), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return polysketch_learned_r32_params_init((struct polysketch_learned_r32_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return polysketch_learned_r32_forward(problem, (const struct polysketch_learned_r32_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel polysketch_learned_r32_kernel = {
+    .name = "polysketch_learned_r32", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 16, .param = param, .params_bytes = sizeof(struct polysketch_learned_r32_params),
+    .params_size = polysketch_learned_r32_params_size, .params_init = params_init_any, .workspace = polysketch_learned_r32_workspace, .forward = forward_any,
+};

@@ -1,0 +1,4389 @@
+/* polysketch_learned_r32_local.c, made by attnc 0.1.0: attnc polysketch_learned_r32_local.yaml
+   polynomial attention of degree 4, a learned sketch of size 32 between blocks and exact inside them
+   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 2 and section 3.2
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph polysketch_learned_r32_local f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis r 32
+     axis h 256
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = reduce sum 0 [b g j] %1
+     %4 = map [b g j d] sub(%1, mul(%3, 0.015625))
+     %5 = map [b g j d] mul(%4, %4)
+     %6 = reduce sum 0 [b g j] %5
+     %7 = map [b g j] div(1.0, sqrt(add(mul(%6, 0.015625), 1e-05)))
+     %8 = map [b g j d] mul(%4, %7)
+     %9 = reduce sum 0 [b g m i] %0
+     %10 = map [b g m i d] sub(%0, mul(%9, 0.015625))
+     %11 = map [b g m i d] mul(%10, %10)
+     %12 = reduce sum 0 [b g m i] %11
+     %13 = map [b g m i] div(1.0, sqrt(add(mul(%12, 0.015625), 1e-05)))
+     %14 = map [b g m i d] mul(%10, %13)
+     %15 = reduce sum 0 [b g m i] %14
+     %16 = map [b g m i d] sub(%14, mul(%15, 0.015625))
+     %17 = map [b g m i d] mul(%16, %16)
+     %18 = reduce sum 0 [b g m i] %17
+     %19 = map [b g m i] div(1.0, sqrt(add(mul(%18, 0.015625), 1e-05)))
+     %20 = param sketch.g1.norm0.weight [d]
+     %21 = param sketch.g1.norm0.bias [d]
+     %22 = map [b g m i d] add(mul(mul(%16, %19), %20), %21)
+     %23 = param sketch.g1.w0 [d h]
+     %24 = contract [b g m i h] %22 %23
+     %25 = param sketch.g1.w1 [h r]
+     %26 = map [b g m i h] mul(mul(%24, 0.5), add(tanh(mul(add(%24, mul(mul(mul(%24, %24), %24), 0.044715)), 0.7978845608028654)), 1.0))
+     %27 = contract [b g m i r] %26 %25
+     %28 = reduce sum 0 [b g m i] %27
+     %29 = map [b g m i r] sub(%27, mul(%28, 0.03125))
+     %30 = map [b g m i r] mul(%29, %29)
+     %31 = reduce sum 0 [b g m i] %30
+     %32 = map [b g m i] div(1.0, sqrt(add(mul(%31, 0.03125), 1e-05)))
+     %33 = param sketch.g1.norm1.weight [r]
+     %34 = param sketch.g1.norm1.bias [r]
+     %35 = map [b g m i r] add(mul(mul(%29, %32), %33), %34)
+     %36 = param sketch.g1.w2 [r h]
+     %37 = contract [b g m i h] %35 %36
+     %38 = param sketch.g1.w3 [h r]
+     %39 = map [b g m i h] mul(mul(%37, 0.5), add(tanh(mul(add(%37, mul(mul(mul(%37, %37), %37), 0.044715)), 0.7978845608028654)), 1.0))
+     %40 = contract [b g m i r] %39 %38
+     %41 = reduce sum 0 [b g m i] %14
+     %42 = map [b g m i d] sub(%14, mul(%41, 0.015625))
+     %43 = map [b g m i d] mul(%42, %42)
+     %44 = reduce sum 0 [b g m i] %43
+     %45 = map [b g m i] div(1.0, sqrt(add(mul(%44, 0.015625), 1e-05)))
+     %46 = param sketch.g2.norm0.weight [d]
+     %47 = param sketch.g2.norm0.bias [d]
+     %48 = map [b g m i d] add(mul(mul(%42, %45), %46), %47)
+     %49 = param sketch.g2.w0 [d h]
+     %50 = contract [b g m i h] %48 %49
+     %51 = param sketch.g2.w1 [h r]
+     %52 = map [b g m i h] mul(mul(%50, 0.5), add(tanh(mul(add(%50, mul(mul(mul(%50, %50), %50), 0.044715)), 0.7978845608028654)), 1.0))
+     %53 = contract [b g m i r] %52 %51
+     %54 = reduce sum 0 [b g m i] %53
+     %55 = map [b g m i r] sub(%53, mul(%54, 0.03125))
+     %56 = map [b g m i r] mul(%55, %55)
+     %57 = reduce sum 0 [b g m i] %56
+     %58 = map [b g m i] div(1.0, sqrt(add(mul(%57, 0.03125), 1e-05)))
+     %59 = param sketch.g2.norm1.weight [r]
+     %60 = param sketch.g2.norm1.bias [r]
+     %61 = map [b g m i r] add(mul(mul(%55, %58), %59), %60)
+     %62 = param sketch.g2.w2 [r h]
+     %63 = contract [b g m i h] %61 %62
+     %64 = param sketch.g2.w3 [h r]
+     %65 = map [b g m i h] mul(mul(%63, 0.5), add(tanh(mul(add(%63, mul(mul(mul(%63, %63), %63), 0.044715)), 0.7978845608028654)), 1.0))
+     %66 = contract [b g m i r] %65 %64
+     %67 = map [b g m i r] mul(tanh(mul(mul(%40, %66), 0.17677669529663687)), 5.656854249492381)
+     %68 = reduce sum 0 [b g j] %8
+     %69 = map [b g j d] sub(%8, mul(%68, 0.015625))
+     %70 = map [b g j d] mul(%69, %69)
+     %71 = reduce sum 0 [b g j] %70
+     %72 = map [b g j] div(1.0, sqrt(add(mul(%71, 0.015625), 1e-05)))
+     %73 = map [b g j d] add(mul(mul(%69, %72), %20), %21)
+     %74 = contract [b g j h] %73 %23
+     %75 = map [b g j h] mul(mul(%74, 0.5), add(tanh(mul(add(%74, mul(mul(mul(%74, %74), %74), 0.044715)), 0.7978845608028654)), 1.0))
+     %76 = contract [b g j r] %75 %25
+     %77 = reduce sum 0 [b g j] %76
+     %78 = map [b g j r] sub(%76, mul(%77, 0.03125))
+     %79 = map [b g j r] mul(%78, %78)
+     %80 = reduce sum 0 [b g j] %79
+     %81 = map [b g j] div(1.0, sqrt(add(mul(%80, 0.03125), 1e-05)))
+     %82 = map [b g j r] add(mul(mul(%78, %81), %33), %34)
+     %83 = contract [b g j h] %82 %36
+     %84 = map [b g j h] mul(mul(%83, 0.5), add(tanh(mul(add(%83, mul(mul(mul(%83, %83), %83), 0.044715)), 0.7978845608028654)), 1.0))
+     %85 = contract [b g j r] %84 %38
+     %86 = reduce sum 0 [b g j] %8
+     %87 = map [b g j d] sub(%8, mul(%86, 0.015625))
+     %88 = map [b g j d] mul(%87, %87)
+     %89 = reduce sum 0 [b g j] %88
+     %90 = map [b g j] div(1.0, sqrt(add(mul(%89, 0.015625), 1e-05)))
+     %91 = map [b g j d] add(mul(mul(%87, %90), %46), %47)
+     %92 = contract [b g j h] %91 %49
+     %93 = map [b g j h] mul(mul(%92, 0.5), add(tanh(mul(add(%92, mul(mul(mul(%92, %92), %92), 0.044715)), 0.7978845608028654)), 1.0))
+     %94 = contract [b g j r] %93 %51
+     %95 = reduce sum 0 [b g j] %94
+     %96 = map [b g j r] sub(%94, mul(%95, 0.03125))
+     %97 = map [b g j r] mul(%96, %96)
+     %98 = reduce sum 0 [b g j] %97
+     %99 = map [b g j] div(1.0, sqrt(add(mul(%98, 0.03125), 1e-05)))
+     %100 = map [b g j r] add(mul(mul(%96, %99), %59), %60)
+     %101 = contract [b g j h] %100 %62
+     %102 = map [b g j h] mul(mul(%101, 0.5), add(tanh(mul(add(%101, mul(mul(mul(%101, %101), %101), 0.044715)), 0.7978845608028654)), 1.0))
+     %103 = contract [b g j r] %102 %64
+     %104 = map [b g j r] mul(tanh(mul(mul(%85, %103), 0.17677669529663687)), 5.656854249492381)
+     %105 = contract [b g m i j] %67 %104
+     %106 = contract [b g m i j] %14 %8
+     %107 = map [b g m i j] select(eq(div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 256)), 256), div(sub(j,
+         floormod(j, 256)), 256)), mul(mul(%106, %106), mul(%106, %106)), mul(%105, %105))
+     %108 = reduce sum 0 [b g m i] %107 where le(j, add(i, sub(size(j), size(i))))
+     %109 = contract [b g m i e] %107 %2 where le(j, add(i, sub(size(j), size(i))))
+     %110 = map [b g m i e] select(eq(add(%108, 1.0), 0.0), 0.0, div(%109, add(%108, 1.0)))
+     output %110
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 1387 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 2233344 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 2233344 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 96 keys; 1376256 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp polysketch_learned_r32_local.c … -lattnrt -lm */
+#include "polysketch_learned_r32_local.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct polysketch_learned_r32_local_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
+{
+    const mask_v4 sign = (mask_v4)x & ~0x7fffffff;
+    vec_v4 y = (vec_v4)((mask_v4)x & 0x7fffffff) * 2.0f;
+    y = pick_v4((mask_v4)(y > 20.0f), splat_v4(20.0f), y);
+    const vec_v4 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v4 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_v4 scale = (vec_v4)(((mask_v4)t + 127) << 23);
+    const vec_v4 m = scale * p + (scale - 1.0f);
+    return (vec_v4)((mask_v4)(m / (m + 2.0f)) | sign);
+}
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 3840); /* [d: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69376); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 135936); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 398080); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 430848); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 431872); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 432896); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 695040); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 727808); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 989952); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 1022720); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1023744); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 1024768); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1286912); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1319680); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 1320064); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 1344640); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 1345024); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 1369600); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 1467904); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 1480192); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 1480576); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 1480960); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 1579264); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 1591552); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 1689856); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 1702144); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 1702528); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 1702912); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1801216); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1813504); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 1911808); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2010112); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2011136); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2012160); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2077696); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 2143232); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2208768); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query + i, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 256 + i);
+        }
+        store_v4(query + i, load_v4(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_3 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+        vec_v4 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_5 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_v4 query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+            store_v4(q_tile + d * 256 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_7 + i, splat_v4(0.0f));
+    }
+    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
+        vec_v4 query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 query_6_new7 = load_v4(q_tile + d * 256 + i) - t_6;
+            store_v4(query_6 + d * 256 + i, query_6_new7);
+            query_7_in += query_6_new7 * query_6_new7;
+        }
+        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_7_8 = load_v4(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_9 + d * 256 + i, ((load_v4(query_6 + d * 256 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_v4(4, 256, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_10_9 = load_v4(query_10 + h * 256 + i);
+            store_v4(query_10 + h * 256 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+                0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_13 + i, splat_v4(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_v4(query_12 + r * 256 + i);
+        }
+        store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_15 + i, splat_v4(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_11 = load_v4(query_13 + i) * 0.03125f;
+        vec_v4 query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v4 query_12_10 = load_v4(query_12 + r * 256 + i);
+            const vec_v4 query_12_new12 = query_12_10 - t_11;
+            store_v4(query_12 + r * 256 + i, query_12_new12);
+            query_15_in += query_12_new12 * query_12_new12;
+        }
+        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_13 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_12 + r * 256 + i, ((load_v4(query_12 + r * 256 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_v4(4, 256, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_17_14 = load_v4(query_17 + h * 256 + i);
+            store_v4(query_17 + h * 256 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_7_15 = load_v4(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query_6 + d * 256 + i, ((load_v4(query_6 + d * 256 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+    dot_v4(4, 256, 256, 64,
+           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_21_16 = load_v4(query_21 + h * 256 + i);
+            store_v4(query_21 + h * 256 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_24 + i, splat_v4(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_v4(query_23 + r * 256 + i);
+        }
+        store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_26 + i, splat_v4(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_18 = load_v4(query_24 + i) * 0.03125f;
+        vec_v4 query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v4 query_23_17 = load_v4(query_23 + r * 256 + i);
+            const vec_v4 query_23_new19 = query_23_17 - t_18;
+            store_v4(query_23 + r * 256 + i, query_23_new19);
+            query_26_in += query_23_new19 * query_23_new19;
+        }
+        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_20 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_23 + r * 256 + i, ((load_v4(query_23 + r * 256 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_v4(4, 256, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v4 query_28_21 = load_v4(query_28 + h * 256 + i);
+            store_v4(query_28 + h * 256 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_v4(4, 256, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_19 + r * 256 + i, tanh_v4((load_v4(query_19 + r * 256 + i) * load_v4(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 96 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_22 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new24 = k_tile_22 - t_23;
+                store_v4(k_tile + d * 96 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_5 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_25 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new27 = k_tile_25 * t_26;
+                store_v4(k_tile + d * 96 + j, k_tile_new27);
+                key_5_in += k_tile_new27;
+            }
+            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_28 = load_v4(key_5 + j) * 0.015625f;
+            vec_v4 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 key_6_new29 = load_v4(k_tile + d * 96 + j) - t_28;
+                store_v4(key_6 + d * 96 + j, key_6_new29);
+                key_7_in += key_6_new29 * key_6_new29;
+            }
+            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_30 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_9 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v4(3, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_10_31 = load_v4(key_10 + h * 96 + j);
+                store_v4(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_v4((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_13 + j, splat_v4(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v4(key_12 + r * 96 + j);
+            }
+            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_15 + j, splat_v4(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_33 = load_v4(key_13 + j) * 0.03125f;
+            vec_v4 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_12_32 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_new34 = key_12_32 - t_33;
+                store_v4(key_12 + r * 96 + j, key_12_new34);
+                key_15_in += key_12_new34 * key_12_new34;
+            }
+            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_35 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v4(3, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_17_36 = load_v4(key_17 + h * 96 + j);
+                store_v4(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_v4((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_37 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_6 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot_v4(3, 96, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_21_38 = load_v4(key_21 + h * 96 + j);
+                store_v4(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_v4((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_24 + j, splat_v4(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v4(key_23 + r * 96 + j);
+            }
+            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_26 + j, splat_v4(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_40 = load_v4(key_24 + j) * 0.03125f;
+            vec_v4 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_23_39 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_new41 = key_23_39 - t_40;
+                store_v4(key_23 + r * 96 + j, key_23_new41);
+                key_26_in += key_23_new41 * key_23_new41;
+            }
+            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_42 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v4(3, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_28_43 = load_v4(key_28 + h * 96 + j);
+                store_v4(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_v4((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v4(3, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_v4(4, 256, j1 - j0, 32,
+               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_v4(4, 256, j1 - j0, 64,
+               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_44 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_45 = (i0 + i + lane_v4) + t_44;
+            const ints_v4 r46 = t_45 % 256;
+            const ints_v4 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_2_48 = load_v4(score_2 + j * 256 + i);
+                const vec_v4 t_49 = score_2_48 * score_2_48;
+                const vec_v4 score_50 = load_v4(score + j * 256 + i);
+                store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_49 *
+                    t_49, score_50 * score_50));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_51 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_52 = (i0 + i + lane_v4) + t_51;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_52, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_53 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_54 = t_53 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_53));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polysketch_learned_r32_local_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(work + 736768); /* [d: 64, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 753152); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 753408); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 769792); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 835328); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 843520); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 843776); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 844032); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 909568); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 917760); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 983296); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 991488); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 991744); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 992000); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1057536); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 1065728); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1082112); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1221376); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1221632); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1221888); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1222144); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1238528); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1254912); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1271296); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1287680); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1304064); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 16) {
+        store_v4(state + f, splat_v4(0.0f));
+        store_v4(state_rest + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query + i, splat_v4(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v4(q_tile + d * 64 + i);
+                    }
+                    store_v4(query + i, load_v4(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_3 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+                    vec_v4 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                        store_v4(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_5 + i, splat_v4(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_v4 query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+                        store_v4(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, splat_v4(0.0f));
+                }
+                /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
+                    vec_v4 query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 query_6_new7 = load_v4(q_tile + d * 64 + i) - t_6;
+                        store_v4(query_6 + d * 64 + i, query_6_new7);
+                        query_7_in += query_6_new7 * query_6_new7;
+                    }
+                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_7_8 = load_v4(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(query_9 + d * 64 + i, ((load_v4(query_6 + d * 64 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_10_9 = load_v4(query_10 + h * 64 + i);
+                        store_v4(query_10 + h * 64 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_13 + i, splat_v4(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_v4(query_12 + r * 64 + i);
+                    }
+                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_15 + i, splat_v4(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_11 = load_v4(query_13 + i) * 0.03125f;
+                    vec_v4 query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 query_12_10 = load_v4(query_12 + r * 64 + i);
+                        const vec_v4 query_12_new12 = query_12_10 - t_11;
+                        store_v4(query_12 + r * 64 + i, query_12_new12);
+                        query_15_in += query_12_new12 * query_12_new12;
+                    }
+                    store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_13 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_13) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_17_14 = load_v4(query_17 + h * 64 + i);
+                        store_v4(query_17 + h * 64 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_7_15 = load_v4(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(query_6 + d * 64 + i, ((load_v4(query_6 + d * 64 + i) * query_7_15) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_21_16 = load_v4(query_21 + h * 64 + i);
+                        store_v4(query_21 + h * 64 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_24 + i, splat_v4(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_v4(query_23 + r * 64 + i);
+                    }
+                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_26 + i, splat_v4(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_18 = load_v4(query_24 + i) * 0.03125f;
+                    vec_v4 query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 query_23_17 = load_v4(query_23 + r * 64 + i);
+                        const vec_v4 query_23_new19 = query_23_17 - t_18;
+                        store_v4(query_23 + r * 64 + i, query_23_new19);
+                        query_26_in += query_23_new19 * query_23_new19;
+                    }
+                    store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_20 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_20) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 query_28_21 = load_v4(query_28 + h * 64 + i);
+                        store_v4(query_28 + h * 64 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_33 + i, splat_v4(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_v4 query_32_new22 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v4(query_32 + f * 64 + i, query_32_new22);
+                        query_33_in += query_32_new22 * state[f];
+                    }
+                    store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_rest + i, splat_v4(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_v4(4, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_33 + j, splat_v4(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        vec_v4 key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_v4(k_tile + d * 64 + j);
+                        }
+                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_35 + j, splat_v4(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_24 = load_v4(key_33 + j) * 0.015625f;
+                        vec_v4 key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 k_tile_23 = load_v4(k_tile + d * 64 + j);
+                            const vec_v4 k_tile_new25 = k_tile_23 - t_24;
+                            store_v4(k_tile + d * 64 + j, k_tile_new25);
+                            key_35_in += k_tile_new25 * k_tile_new25;
+                        }
+                        store_v4(key_35 + j, load_v4(key_35 + j) + key_35_in);
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_26);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * q_tile */
+                    dot_v4(4, 64, j1 - j0, 64,
+                           k_tile, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                    /* score = (score * score) * (score * score) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_27 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_28 = score_27 * score_27;
+                            store_v4(score + j * 64 + i, t_28 * t_28);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                        const int64_t t_29 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_30 = (i0 + i + lane_v4) + t_29;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_30) & (-(int64_t)((chunk * 256) <= (j0 +
+                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        vec_v4 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v4(score + j * 64 + i);
+                        }
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v4(4, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_31 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
+                    const mask_v4 t_32 = t_31 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(sum + e * 64 + i, pick_v4(t_32, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) /
+                            t_31));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 256);
+        for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + j, splat_v4(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v4(k_tile_2 + d * 64 + j);
+                }
+                store_v4(key + j, load_v4(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_3 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_34 = load_v4(key + j) * 0.015625f;
+                vec_v4 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_33 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new35 = k_tile_2_33 - t_34;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new35);
+                    key_3_in += k_tile_2_new35 * k_tile_2_new35;
+                }
+                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_5 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_v4 key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_36 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new38 = k_tile_2_36 * t_37;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new38);
+                    key_5_in += k_tile_2_new38;
+                }
+                store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_7 + j, splat_v4(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_40 = load_v4(key_5 + j) * 0.015625f;
+                vec_v4 key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 k_tile_2_39 = load_v4(k_tile_2 + d * 64 + j);
+                    const vec_v4 k_tile_2_new41 = k_tile_2_39 - t_40;
+                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new41);
+                    key_7_in += k_tile_2_new41 * k_tile_2_new41;
+                }
+                store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_7_42 = load_v4(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key_9 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_42) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_10_43 = load_v4(key_10 + h * 64 + j);
+                    store_v4(key_10 + h * 64 + j, (key_10_43 * 0.5f) * (tanh_v4((key_10_43 + (((key_10_43 * key_10_43) * key_10_43) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_13 + j, splat_v4(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_v4(key_12 + r * 64 + j);
+                }
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_15 + j, splat_v4(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_45 = load_v4(key_13 + j) * 0.03125f;
+                vec_v4 key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 key_12_44 = load_v4(key_12 + r * 64 + j);
+                    const vec_v4 key_12_new46 = key_12_44 - t_45;
+                    store_v4(key_12 + r * 64 + j, key_12_new46);
+                    key_15_in += key_12_new46 * key_12_new46;
+                }
+                store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_47 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_47) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_17_48 = load_v4(key_17 + h * 64 + j);
+                    store_v4(key_17 + h * 64 + j, (key_17_48 * 0.5f) * (tanh_v4((key_17_48 + (((key_17_48 * key_17_48) * key_17_48) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_7_49 = load_v4(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_49) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_21_50 = load_v4(key_21 + h * 64 + j);
+                    store_v4(key_21 + h * 64 + j, (key_21_50 * 0.5f) * (tanh_v4((key_21_50 + (((key_21_50 * key_21_50) * key_21_50) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_24 + j, splat_v4(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                vec_v4 key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_v4(key_23 + r * 64 + j);
+                }
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_26 + j, splat_v4(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_52 = load_v4(key_24 + j) * 0.03125f;
+                vec_v4 key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 key_23_51 = load_v4(key_23 + r * 64 + j);
+                    const vec_v4 key_23_new53 = key_23_51 - t_52;
+                    store_v4(key_23 + r * 64 + j, key_23_new53);
+                    key_26_in += key_23_new53 * key_23_new53;
+                }
+                store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_54 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_54) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 key_28_55 = load_v4(key_28 + h * 64 + j);
+                    store_v4(key_28 + h * 64 + j, (key_28_55 * 0.5f) * (tanh_v4((key_28_55 + (((key_28_55 * key_28_55) * key_28_55) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_v4(key_32 + f * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_v4 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_32 + f * 64 + j);
+                    if (j + 16 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v4(4, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
+{
+    const mask_v3 sign = (mask_v3)x & ~0x7fffffff;
+    vec_v3 y = (vec_v3)((mask_v3)x & 0x7fffffff) * 2.0f;
+    y = pick_v3((mask_v3)(y > 20.0f), splat_v3(20.0f), y);
+    const vec_v3 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v3 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_v3 scale = (vec_v3)(((mask_v3)t + 127) << 23);
+    const vec_v3 m = scale * p + (scale - 1.0f);
+    return (vec_v3)((mask_v3)(m / (m + 2.0f)) | sign);
+}
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 3840); /* [d: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69376); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 135936); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 398080); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 430848); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 431872); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 432896); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 695040); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 727808); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 989952); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 1022720); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1023744); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 1024768); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1286912); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1319680); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 1320064); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 1344640); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 1345024); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 1369600); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 1467904); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 1480192); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 1480576); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 1480960); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 1579264); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 1591552); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 1689856); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 1702144); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 1702528); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 1702912); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1801216); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1813504); /* [j: 96, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 1911808); /* [j: 96, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2010112); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2011136); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2012160); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2077696); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 2143232); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2208768); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query + i, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 256 + i);
+        }
+        store_v3(query + i, load_v3(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_3 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+        vec_v3 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_5 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_v3 query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+            store_v3(q_tile + d * 256 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_7 + i, splat_v3(0.0f));
+    }
+    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
+        vec_v3 query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 query_6_new7 = load_v3(q_tile + d * 256 + i) - t_6;
+            store_v3(query_6 + d * 256 + i, query_6_new7);
+            query_7_in += query_6_new7 * query_6_new7;
+        }
+        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_7_8 = load_v3(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_9 + d * 256 + i, ((load_v3(query_6 + d * 256 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_v3(2, 256, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_10_9 = load_v3(query_10 + h * 256 + i);
+            store_v3(query_10 + h * 256 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+                0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_13 + i, splat_v3(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_v3(query_12 + r * 256 + i);
+        }
+        store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_15 + i, splat_v3(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_11 = load_v3(query_13 + i) * 0.03125f;
+        vec_v3 query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v3 query_12_10 = load_v3(query_12 + r * 256 + i);
+            const vec_v3 query_12_new12 = query_12_10 - t_11;
+            store_v3(query_12 + r * 256 + i, query_12_new12);
+            query_15_in += query_12_new12 * query_12_new12;
+        }
+        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_13 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_12 + r * 256 + i, ((load_v3(query_12 + r * 256 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_v3(2, 256, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_17_14 = load_v3(query_17 + h * 256 + i);
+            store_v3(query_17 + h * 256 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_7_15 = load_v3(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query_6 + d * 256 + i, ((load_v3(query_6 + d * 256 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+    dot_v3(2, 256, 256, 64,
+           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_21_16 = load_v3(query_21 + h * 256 + i);
+            store_v3(query_21 + h * 256 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_24 + i, splat_v3(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_v3(query_23 + r * 256 + i);
+        }
+        store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_26 + i, splat_v3(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_18 = load_v3(query_24 + i) * 0.03125f;
+        vec_v3 query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_v3 query_23_17 = load_v3(query_23 + r * 256 + i);
+            const vec_v3 query_23_new19 = query_23_17 - t_18;
+            store_v3(query_23 + r * 256 + i, query_23_new19);
+            query_26_in += query_23_new19 * query_23_new19;
+        }
+        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_20 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_23 + r * 256 + i, ((load_v3(query_23 + r * 256 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_v3(2, 256, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_v3 query_28_21 = load_v3(query_28 + h * 256 + i);
+            store_v3(query_28 + h * 256 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
+                * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_v3(2, 256, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_19 + r * 256 + i, tanh_v3((load_v3(query_19 + r * 256 + i) * load_v3(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 96 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_22 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new24 = k_tile_22 - t_23;
+                store_v3(k_tile + d * 96 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_5 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_25 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new27 = k_tile_25 * t_26;
+                store_v3(k_tile + d * 96 + j, k_tile_new27);
+                key_5_in += k_tile_new27;
+            }
+            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_28 = load_v3(key_5 + j) * 0.015625f;
+            vec_v3 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 key_6_new29 = load_v3(k_tile + d * 96 + j) - t_28;
+                store_v3(key_6 + d * 96 + j, key_6_new29);
+                key_7_in += key_6_new29 * key_6_new29;
+            }
+            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_30 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_9 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v3(2, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_10_31 = load_v3(key_10 + h * 96 + j);
+                store_v3(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_v3((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_13 + j, splat_v3(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v3(key_12 + r * 96 + j);
+            }
+            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_15 + j, splat_v3(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_33 = load_v3(key_13 + j) * 0.03125f;
+            vec_v3 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_12_32 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_new34 = key_12_32 - t_33;
+                store_v3(key_12 + r * 96 + j, key_12_new34);
+                key_15_in += key_12_new34 * key_12_new34;
+            }
+            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_35 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v3(2, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_17_36 = load_v3(key_17 + h * 96 + j);
+                store_v3(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_v3((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_37 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_6 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot_v3(2, 96, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_21_38 = load_v3(key_21 + h * 96 + j);
+                store_v3(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_v3((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_24 + j, splat_v3(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v3(key_23 + r * 96 + j);
+            }
+            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_26 + j, splat_v3(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_40 = load_v3(key_24 + j) * 0.03125f;
+            vec_v3 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_23_39 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_new41 = key_23_39 - t_40;
+                store_v3(key_23 + r * 96 + j, key_23_new41);
+                key_26_in += key_23_new41 * key_23_new41;
+            }
+            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_42 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v3(2, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_28_43 = load_v3(key_28 + h * 96 + j);
+                store_v3(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_v3((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v3(2, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_v3(2, 256, j1 - j0, 32,
+               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_v3(2, 256, j1 - j0, 64,
+               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_44 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_45 = (i0 + i + lane_v3) + t_44;
+            const ints_v3 r46 = t_45 % 256;
+            const ints_v3 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_2_48 = load_v3(score_2 + j * 256 + i);
+                const vec_v3 t_49 = score_2_48 * score_2_48;
+                const vec_v3 score_50 = load_v3(score + j * 256 + i);
+                store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_49 *
+                    t_49, score_50 * score_50));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_51 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_52 = (i0 + i + lane_v3) + t_51;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_52, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_53 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_54 = t_53 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_53));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polysketch_learned_r32_local_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(work + 736768); /* [d: 64, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 753152); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 753408); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 769792); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 835328); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 843520); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 843776); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 844032); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 909568); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 917760); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 983296); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 991488); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 991744); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 992000); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1057536); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 1065728); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1082112); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1221376); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1221632); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1221888); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1222144); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1238528); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1254912); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1271296); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1287680); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1304064); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 8) {
+        store_v3(state + f, splat_v3(0.0f));
+        store_v3(state_rest + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query + i, splat_v3(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_v3(q_tile + d * 64 + i);
+                    }
+                    store_v3(query + i, load_v3(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_3 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+                    vec_v3 query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                        store_v3(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_5 + i, splat_v3(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_v3 query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+                        store_v3(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, splat_v3(0.0f));
+                }
+                /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
+                    vec_v3 query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 query_6_new7 = load_v3(q_tile + d * 64 + i) - t_6;
+                        store_v3(query_6 + d * 64 + i, query_6_new7);
+                        query_7_in += query_6_new7 * query_6_new7;
+                    }
+                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_7_8 = load_v3(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(query_9 + d * 64 + i, ((load_v3(query_6 + d * 64 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_10_9 = load_v3(query_10 + h * 64 + i);
+                        store_v3(query_10 + h * 64 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_13 + i, splat_v3(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_v3(query_12 + r * 64 + i);
+                    }
+                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_15 + i, splat_v3(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_11 = load_v3(query_13 + i) * 0.03125f;
+                    vec_v3 query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 query_12_10 = load_v3(query_12 + r * 64 + i);
+                        const vec_v3 query_12_new12 = query_12_10 - t_11;
+                        store_v3(query_12 + r * 64 + i, query_12_new12);
+                        query_15_in += query_12_new12 * query_12_new12;
+                    }
+                    store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_13 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_13) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_17_14 = load_v3(query_17 + h * 64 + i);
+                        store_v3(query_17 + h * 64 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_7_15 = load_v3(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(query_6 + d * 64 + i, ((load_v3(query_6 + d * 64 + i) * query_7_15) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_21_16 = load_v3(query_21 + h * 64 + i);
+                        store_v3(query_21 + h * 64 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_24 + i, splat_v3(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_v3(query_23 + r * 64 + i);
+                    }
+                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_26 + i, splat_v3(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_18 = load_v3(query_24 + i) * 0.03125f;
+                    vec_v3 query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 query_23_17 = load_v3(query_23 + r * 64 + i);
+                        const vec_v3 query_23_new19 = query_23_17 - t_18;
+                        store_v3(query_23 + r * 64 + i, query_23_new19);
+                        query_26_in += query_23_new19 * query_23_new19;
+                    }
+                    store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_20 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_20) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 query_28_21 = load_v3(query_28 + h * 64 + i);
+                        store_v3(query_28 + h * 64 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_33 + i, splat_v3(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_v3 query_32_new22 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v3(query_32 + f * 64 + i, query_32_new22);
+                        query_33_in += query_32_new22 * state[f];
+                    }
+                    store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_rest + i, splat_v3(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_v3(2, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_33 + j, splat_v3(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        vec_v3 key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_v3(k_tile + d * 64 + j);
+                        }
+                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_35 + j, splat_v3(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_24 = load_v3(key_33 + j) * 0.015625f;
+                        vec_v3 key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 k_tile_23 = load_v3(k_tile + d * 64 + j);
+                            const vec_v3 k_tile_new25 = k_tile_23 - t_24;
+                            store_v3(k_tile + d * 64 + j, k_tile_new25);
+                            key_35_in += k_tile_new25 * k_tile_new25;
+                        }
+                        store_v3(key_35 + j, load_v3(key_35 + j) + key_35_in);
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_26);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * q_tile */
+                    dot_v3(2, 64, j1 - j0, 64,
+                           k_tile, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                    /* score = (score * score) * (score * score) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_27 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_28 = score_27 * score_27;
+                            store_v3(score + j * 64 + i, t_28 * t_28);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                        const int64_t t_29 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_30 = (i0 + i + lane_v3) + t_29;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_30) & (-(int64_t)((chunk * 256) <= (j0 +
+                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        vec_v3 row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_v3(score + j * 64 + i);
+                        }
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_v3(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_31 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
+                    const mask_v3 t_32 = t_31 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(sum + e * 64 + i, pick_v3(t_32, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) /
+                            t_31));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 256);
+        for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + j, splat_v3(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_v3(k_tile_2 + d * 64 + j);
+                }
+                store_v3(key + j, load_v3(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_3 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_34 = load_v3(key + j) * 0.015625f;
+                vec_v3 key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_33 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new35 = k_tile_2_33 - t_34;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new35);
+                    key_3_in += k_tile_2_new35 * k_tile_2_new35;
+                }
+                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_5 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_v3 key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_36 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new38 = k_tile_2_36 * t_37;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new38);
+                    key_5_in += k_tile_2_new38;
+                }
+                store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_7 + j, splat_v3(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_40 = load_v3(key_5 + j) * 0.015625f;
+                vec_v3 key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 k_tile_2_39 = load_v3(k_tile_2 + d * 64 + j);
+                    const vec_v3 k_tile_2_new41 = k_tile_2_39 - t_40;
+                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new41);
+                    key_7_in += k_tile_2_new41 * k_tile_2_new41;
+                }
+                store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_7_42 = load_v3(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key_9 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_42) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_10_43 = load_v3(key_10 + h * 64 + j);
+                    store_v3(key_10 + h * 64 + j, (key_10_43 * 0.5f) * (tanh_v3((key_10_43 + (((key_10_43 * key_10_43) * key_10_43) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_13 + j, splat_v3(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_v3(key_12 + r * 64 + j);
+                }
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_15 + j, splat_v3(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_45 = load_v3(key_13 + j) * 0.03125f;
+                vec_v3 key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 key_12_44 = load_v3(key_12 + r * 64 + j);
+                    const vec_v3 key_12_new46 = key_12_44 - t_45;
+                    store_v3(key_12 + r * 64 + j, key_12_new46);
+                    key_15_in += key_12_new46 * key_12_new46;
+                }
+                store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_47 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_47) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_17_48 = load_v3(key_17 + h * 64 + j);
+                    store_v3(key_17 + h * 64 + j, (key_17_48 * 0.5f) * (tanh_v3((key_17_48 + (((key_17_48 * key_17_48) * key_17_48) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_7_49 = load_v3(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_49) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_21_50 = load_v3(key_21 + h * 64 + j);
+                    store_v3(key_21 + h * 64 + j, (key_21_50 * 0.5f) * (tanh_v3((key_21_50 + (((key_21_50 * key_21_50) * key_21_50) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_24 + j, splat_v3(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                vec_v3 key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_v3(key_23 + r * 64 + j);
+                }
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_26 + j, splat_v3(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_52 = load_v3(key_24 + j) * 0.03125f;
+                vec_v3 key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 key_23_51 = load_v3(key_23 + r * 64 + j);
+                    const vec_v3 key_23_new53 = key_23_51 - t_52;
+                    store_v3(key_23 + r * 64 + j, key_23_new53);
+                    key_26_in += key_23_new53 * key_23_new53;
+                }
+                store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_54 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_54) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 key_28_55 = load_v3(key_28 + h * 64 + j);
+                    store_v3(key_28 + h * 64 + j, (key_28_55 * 0.5f) * (tanh_v3((key_28_55 + (((key_28_55 * key_28_55) * key_28_55) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_v3(key_32 + f * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_v3 lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_32 + f * 64 + j);
+                    if (j + 8 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v3(2, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+INLINE vec_any tanh_any(vec_any x)
+{
+    const mask_any sign = (mask_any)x & ~0x7fffffff;
+    vec_any y = (vec_any)((mask_any)x & 0x7fffffff) * 2.0f;
+    y = pick_any((mask_any)(y > 20.0f), splat_any(20.0f), y);
+    const vec_any t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_any p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_any scale = (vec_any)(((mask_any)t + 127) << 23);
+    const vec_any m = scale * p + (scale - 1.0f);
+    return (vec_any)((mask_any)(m / (m + 2.0f)) | sign);
+}
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void polysketch_learned_r32_local_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1792); /* [i: 128] */
+    float *const query_6 = (float *)(void *)(work + 2304); /* [d: 64, i: 128] */
+    float *const query_7 = (float *)(void *)(work + 35072); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 35584); /* [d: 64, i: 128] */
+    float *const query_10 = (float *)(void *)(work + 68352); /* [h: 256, i: 128] */
+    float *const query_12 = (float *)(void *)(work + 199424); /* [r: 32, i: 128] */
+    float *const query_13 = (float *)(void *)(work + 215808); /* [i: 128] */
+    float *const query_15 = (float *)(void *)(work + 216320); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 216832); /* [h: 256, i: 128] */
+    float *const query_19 = (float *)(void *)(work + 347904); /* [r: 32, i: 128] */
+    float *const query_21 = (float *)(void *)(work + 364288); /* [h: 256, i: 128] */
+    float *const query_23 = (float *)(void *)(work + 495360); /* [r: 32, i: 128] */
+    float *const query_24 = (float *)(void *)(work + 511744); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 512256); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 512768); /* [h: 256, i: 128] */
+    float *const query_30 = (float *)(void *)(work + 643840); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 660224); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 660608); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 685184); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 685568); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 710144); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 808448); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 820736); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 821120); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 821504); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 919808); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 932096); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 1030400); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 1042688); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 1043072); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 1043456); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 1141760); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 1154048); /* [j: 96, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 1203200); /* [j: 96, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 1252352); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 1252864); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 1253376); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 1286144); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 1318912); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 1351680); /* [d: 64, j: 96] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query + i, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 128 + i);
+        }
+        store_any(query + i, load_any(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_3 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = load_any(query + i) * 0.015625f;
+        vec_any query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new2 = q_tile_0 - t_1;
+            store_any(q_tile + d * 128 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_5 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+        vec_any query_5_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new5 = q_tile_3 * t_4;
+            store_any(q_tile + d * 128 + i, q_tile_new5);
+            query_5_in += q_tile_new5;
+        }
+        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+    }
+    /* query_7 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_7 + i, splat_any(0.0f));
+    }
+    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
+        vec_any query_7_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any query_6_new7 = load_any(q_tile + d * 128 + i) - t_6;
+            store_any(query_6 + d * 128 + i, query_6_new7);
+            query_7_in += query_6_new7 * query_6_new7;
+        }
+        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+    }
+    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+    }
+    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_7_8 = load_any(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_9 + d * 128 + i, ((load_any(query_6 + d * 128 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+        }
+    }
+    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+    dot_any(2, 128, 256, 64,
+           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_10_9 = load_any(query_10 + h * 128 + i);
+            store_any(query_10 + h * 128 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+                0.7978846f) + 1.0f));
+        }
+    }
+    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+    dot_any(2, 128, 32, 256,
+           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    /* query_13 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_13 + i, splat_any(0.0f));
+    }
+    /* query_13 += query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_13_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_13_in += load_any(query_12 + r * 128 + i);
+        }
+        store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+    }
+    /* query_15 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_15 + i, splat_any(0.0f));
+    }
+    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_11 = load_any(query_13 + i) * 0.03125f;
+        vec_any query_15_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_any query_12_10 = load_any(query_12 + r * 128 + i);
+            const vec_any query_12_new12 = query_12_10 - t_11;
+            store_any(query_12 + r * 128 + i, query_12_new12);
+            query_15_in += query_12_new12 * query_12_new12;
+        }
+        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+    }
+    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_13 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_12 + r * 128 + i, ((load_any(query_12 + r * 128 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+        }
+    }
+    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+    dot_any(2, 128, 256, 32,
+           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_17_14 = load_any(query_17 + h * 128 + i);
+            store_any(query_17 + h * 128 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+    dot_any(2, 128, 32, 256,
+           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_7_15 = load_any(query_7 + i);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query_6 + d * 128 + i, ((load_any(query_6 + d * 128 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        }
+    }
+    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+    dot_any(2, 128, 256, 64,
+           sketch_g2_w0, 1, 256, query_6, 128, query_21, 128, 0, NULL, NULL);
+    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_21_16 = load_any(query_21 + h * 128 + i);
+            store_any(query_21 + h * 128 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+    dot_any(2, 128, 32, 256,
+           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    /* query_24 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_24 + i, splat_any(0.0f));
+    }
+    /* query_24 += query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_24_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            query_24_in += load_any(query_23 + r * 128 + i);
+        }
+        store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+    }
+    /* query_26 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_26 + i, splat_any(0.0f));
+    }
+    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_18 = load_any(query_24 + i) * 0.03125f;
+        vec_any query_26_in = {0};
+        for (int64_t r = 0; r < 32; r++) {
+            const vec_any query_23_17 = load_any(query_23 + r * 128 + i);
+            const vec_any query_23_new19 = query_23_17 - t_18;
+            store_any(query_23 + r * 128 + i, query_23_new19);
+            query_26_in += query_23_new19 * query_23_new19;
+        }
+        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+    }
+    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_20 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_23 + r * 128 + i, ((load_any(query_23 + r * 128 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+        }
+    }
+    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+    dot_any(2, 128, 256, 32,
+           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t h = 0; h < 256; h++) {
+            const vec_any query_28_21 = load_any(query_28 + h * 128 + i);
+            store_any(query_28 + h * 128 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) *
+                0.044715f)) * 0.7978846f) + 1.0f));
+        }
+    }
+    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+    dot_any(2, 128, 32, 256,
+           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_19 + r * 128 + i, tanh_any((load_any(query_19 + r * 128 + i) * load_any(query_30 + r * 128 + i)) * 0.176776695f) *
+                5.656854f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
+        const int64_t j1 = least(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 96 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_23 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_22 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new24 = k_tile_22 - t_23;
+                store_any(k_tile + d * 96 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_5 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_26 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_any key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_25 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new27 = k_tile_25 * t_26;
+                store_any(k_tile + d * 96 + j, k_tile_new27);
+                key_5_in += k_tile_new27;
+            }
+            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(0.0f));
+        }
+        /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_28 = load_any(key_5 + j) * 0.015625f;
+            vec_any key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any key_6_new29 = load_any(k_tile + d * 96 + j) - t_28;
+                store_any(key_6 + d * 96 + j, key_6_new29);
+                key_7_in += key_6_new29 * key_6_new29;
+            }
+            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_30 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_9 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_any(2, 96, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_10_31 = load_any(key_10 + h * 96 + j);
+                store_any(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_any((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_any(2, 96, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_13 + j, splat_any(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_any(key_12 + r * 96 + j);
+            }
+            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_15 + j, splat_any(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_33 = load_any(key_13 + j) * 0.03125f;
+            vec_any key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_12_32 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_new34 = key_12_32 - t_33;
+                store_any(key_12 + r * 96 + j, key_12_new34);
+                key_15_in += key_12_new34 * key_12_new34;
+            }
+            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_35 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_any(2, 96, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_17_36 = load_any(key_17 + h * 96 + j);
+                store_any(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_any((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_any(2, 96, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_37 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_6 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
+        dot_any(2, 96, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_21_38 = load_any(key_21 + h * 96 + j);
+                store_any(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_any((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_any(2, 96, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_24 + j, splat_any(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_any(key_23 + r * 96 + j);
+            }
+            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_26 + j, splat_any(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_40 = load_any(key_24 + j) * 0.03125f;
+            vec_any key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_23_39 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_new41 = key_23_39 - t_40;
+                store_any(key_23 + r * 96 + j, key_23_new41);
+                key_26_in += key_23_new41 * key_23_new41;
+            }
+            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_42 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_any(2, 96, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_28_43 = load_any(key_28 + h * 96 + j);
+                store_any(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_any((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_any(2, 96, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* score[j][i] = sum over r of key_19 * query_19 */
+        dot_any(2, 128, j1 - j0, 32,
+               key_19, 1, 96, query_19, 128, score, 128, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_any(2, 128, j1 - j0, 64,
+               k_tile, 1, 96, q_tile, 128, score_2, 128, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_44 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_45 = (i0 + i + lane_any) + t_44;
+            const ints_any r46 = t_45 % 256;
+            const ints_any t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_2_48 = load_any(score_2 + j * 128 + i);
+                const vec_any t_49 = score_2_48 * score_2_48;
+                const vec_any score_50 = load_any(score + j * 128 + i);
+                store_any(score + j * 128 + i, pick_any(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_49 *
+                    t_49, score_50 * score_50));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_51 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_52 = (i0 + i + lane_any) + t_51;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_52, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_53 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_54 = t_53 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 128 + i) / t_53));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
+static void polysketch_learned_r32_local_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
+    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
+    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
+    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(work + 736768); /* [d: 64, i: 64] */
+    float *const query_7 = (float *)(void *)(work + 753152); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(work + 753408); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(work + 769792); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(work + 835328); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(work + 843520); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(work + 843776); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(work + 844032); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(work + 909568); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(work + 917760); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(work + 983296); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(work + 991488); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(work + 991744); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(work + 992000); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(work + 1057536); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 1065728); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(work + 1082112); /* [f: 544, i: 64] */
+    float *const query_33 = (float *)(void *)(work + 1221376); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 1221632); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 1221888); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(work + 1222144); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(work + 1238528); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 1254912); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(work + 1271296); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 1287680); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 1304064); /* [d: 64, j: 64] */
+    /* state = 0.0f; state_rest = 0.0f */
+    for (int64_t f = 0; f < 544; f += 4) {
+        store_any(state + f, splat_any(0.0f));
+        store_any(state_rest + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_any(state_2 + f * 64 + e, splat_any(0.0f));
+            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t m = 0; m < members; m++) {
+            const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+                const int64_t i1 = least(i0 + 64, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++)
+                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+                /* query = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query + i, splat_any(0.0f));
+                }
+                /* query += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        query_in += load_any(q_tile + d * 64 + i);
+                    }
+                    store_any(query + i, load_any(query + i) + query_in);
+                }
+                /* query_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_3 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_1 = load_any(query + i) * 0.015625f;
+                    vec_any query_3_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new2 = q_tile_0 - t_1;
+                        store_any(q_tile + d * 64 + i, q_tile_new2);
+                        query_3_in += q_tile_new2 * q_tile_new2;
+                    }
+                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                }
+                /* query_5 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_5 + i, splat_any(0.0f));
+                }
+                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                    vec_any query_5_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any q_tile_3 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new5 = q_tile_3 * t_4;
+                        store_any(q_tile + d * 64 + i, q_tile_new5);
+                        query_5_in += q_tile_new5;
+                    }
+                    store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+                }
+                /* query_7 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, splat_any(0.0f));
+                }
+                /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
+                    vec_any query_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any query_6_new7 = load_any(q_tile + d * 64 + i) - t_6;
+                        store_any(query_6 + d * 64 + i, query_6_new7);
+                        query_7_in += query_6_new7 * query_6_new7;
+                    }
+                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                }
+                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+                }
+                /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_7_8 = load_any(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(query_9 + d * 64 + i, ((load_any(query_6 + d * 64 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+                dot_any(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_10_9 = load_any(query_10 + h * 64 + i);
+                        store_any(query_10 + h * 64 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+                /* query_13 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_13 + i, splat_any(0.0f));
+                }
+                /* query_13 += query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_13_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_13_in += load_any(query_12 + r * 64 + i);
+                    }
+                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+                }
+                /* query_15 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_15 + i, splat_any(0.0f));
+                }
+                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_11 = load_any(query_13 + i) * 0.03125f;
+                    vec_any query_15_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any query_12_10 = load_any(query_12 + r * 64 + i);
+                        const vec_any query_12_new12 = query_12_10 - t_11;
+                        store_any(query_12 + r * 64 + i, query_12_new12);
+                        query_15_in += query_12_new12 * query_12_new12;
+                    }
+                    store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+                }
+                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_13 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_13) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_17_14 = load_any(query_17 + h * 64 + i);
+                        store_any(query_17 + h * 64 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 + (((query_17_14 * query_17_14) * query_17_14)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+                /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_7_15 = load_any(query_7 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(query_6 + d * 64 + i, ((load_any(query_6 + d * 64 + i) * query_7_15) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+                dot_any(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_21_16 = load_any(query_21 + h * 64 + i);
+                        store_any(query_21 + h * 64 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 + (((query_21_16 * query_21_16) * query_21_16)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+                /* query_24 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_24 + i, splat_any(0.0f));
+                }
+                /* query_24 += query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_24_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        query_24_in += load_any(query_23 + r * 64 + i);
+                    }
+                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+                }
+                /* query_26 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_26 + i, splat_any(0.0f));
+                }
+                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_18 = load_any(query_24 + i) * 0.03125f;
+                    vec_any query_26_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any query_23_17 = load_any(query_23 + r * 64 + i);
+                        const vec_any query_23_new19 = query_23_17 - t_18;
+                        store_any(query_23 + r * 64 + i, query_23_new19);
+                        query_26_in += query_23_new19 * query_23_new19;
+                    }
+                    store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+                }
+                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_20 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_20) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any query_28_21 = load_any(query_28 + h * 64 + i);
+                        store_any(query_28 + h * 64 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 + (((query_28_21 * query_28_21) * query_28_21)
+                            * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.176776695f)
+                            * 5.656854f);
+                    }
+                }
+                /* query_33 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_33 + i, splat_any(0.0f));
+                }
+                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_33_in = {0};
+                    for (int64_t f = 0; f < 544; f++) {
+                        const vec_any query_32_new22 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_any(query_32 + f * 64 + i, query_32_new22);
+                        query_33_in += query_32_new22 * state[f];
+                    }
+                    store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
+                }
+                /* row_sum = 0.0f; row_sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_rest + i, splat_any(0.0f));
+                }
+                /* query_34[e][i] = sum over f of state_2 * query_32 */
+                dot_any(2, 64, 64, 544,
+                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
+                /* sum = 0.0f; sum_rest = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
+                }
+                const int64_t j_end = least(n_k, i1 + n_k - n_q);
+                for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                    const int64_t j1 = least(j0 + 64, j_end);
+                    /* k_tile = k, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                    /* key_33 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_33 + j, splat_any(0.0f));
+                    }
+                    /* key_33 += k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        vec_any key_33_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            key_33_in += load_any(k_tile + d * 64 + j);
+                        }
+                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
+                    }
+                    /* key_35 = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_35 + j, splat_any(0.0f));
+                    }
+                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_24 = load_any(key_33 + j) * 0.015625f;
+                        vec_any key_35_in = {0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any k_tile_23 = load_any(k_tile + d * 64 + j);
+                            const vec_any k_tile_new25 = k_tile_23 - t_24;
+                            store_any(k_tile + d * 64 + j, k_tile_new25);
+                            key_35_in += k_tile_new25 * k_tile_new25;
+                        }
+                        store_any(key_35 + j, load_any(key_35 + j) + key_35_in);
+                    }
+                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_26 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_26);
+                        }
+                    }
+                    /* score[j][i] = sum over d of k_tile * q_tile */
+                    dot_any(2, 64, j1 - j0, 64,
+                           k_tile, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                    /* score = (score * score) * (score * score) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_27 = load_any(score + j * 64 + i);
+                            const vec_any t_28 = score_27 * score_27;
+                            store_any(score + j * 64 + i, t_28 * t_28);
+                        }
+                    }
+                    if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                        const int64_t t_29 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_30 = (i0 + i + lane_any) + t_29;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_30) & (-(int64_t)((chunk * 256) <= (j0 +
+                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        vec_any row_sum_in = {0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            row_sum_in += load_any(score + j * 64 + i);
+                        }
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    }
+                    /* sum[e][i] += sum over j of v * score */
+                    dot_any(2, 64, 64, j1 - j0,
+                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                }
+                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_31 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
+                    const mask_any t_32 = t_31 == 0.0f;
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(sum + e * 64 + i, pick_any(t_32, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
+                            t_31));
+                    }
+                }
+                /* out = sum, transposed back */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    for (int64_t e = 0; e < 64; e++)
+                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            }
+        }
+        const int64_t j_end = least(n_k, (chunk + 1) * 256);
+        for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+            const int64_t j1 = least(j0 + 64, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + j, splat_any(0.0f));
+            }
+            /* key += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    key_in += load_any(k_tile_2 + d * 64 + j);
+                }
+                store_any(key + j, load_any(key + j) + key_in);
+            }
+            /* key_3 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_3 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_34 = load_any(key + j) * 0.015625f;
+                vec_any key_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_33 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new35 = k_tile_2_33 - t_34;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new35);
+                    key_3_in += k_tile_2_new35 * k_tile_2_new35;
+                }
+                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            }
+            /* key_5 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_5 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_37 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+                vec_any key_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_36 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new38 = k_tile_2_36 * t_37;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new38);
+                    key_5_in += k_tile_2_new38;
+                }
+                store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+            }
+            /* key_7 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_7 + j, splat_any(0.0f));
+            }
+            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_40 = load_any(key_5 + j) * 0.015625f;
+                vec_any key_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any k_tile_2_39 = load_any(k_tile_2 + d * 64 + j);
+                    const vec_any k_tile_2_new41 = k_tile_2_39 - t_40;
+                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new41);
+                    key_7_in += k_tile_2_new41 * k_tile_2_new41;
+                }
+                store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+            }
+            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+            }
+            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_7_42 = load_any(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key_9 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_42) * sketch_g1_norm0_weight[d]) +
+                        sketch_g1_norm0_bias[d]);
+                }
+            }
+            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+            dot_any(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_10_43 = load_any(key_10 + h * 64 + j);
+                    store_any(key_10 + h * 64 + j, (key_10_43 * 0.5f) * (tanh_any((key_10_43 + (((key_10_43 * key_10_43) * key_10_43) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+            /* key_13 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_13 + j, splat_any(0.0f));
+            }
+            /* key_13 += key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_13_in += load_any(key_12 + r * 64 + j);
+                }
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            }
+            /* key_15 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_15 + j, splat_any(0.0f));
+            }
+            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_45 = load_any(key_13 + j) * 0.03125f;
+                vec_any key_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any key_12_44 = load_any(key_12 + r * 64 + j);
+                    const vec_any key_12_new46 = key_12_44 - t_45;
+                    store_any(key_12 + r * 64 + j, key_12_new46);
+                    key_15_in += key_12_new46 * key_12_new46;
+                }
+                store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+            }
+            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_47 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_47) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                }
+            }
+            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_17_48 = load_any(key_17 + h * 64 + j);
+                    store_any(key_17 + h * 64 + j, (key_17_48 * 0.5f) * (tanh_any((key_17_48 + (((key_17_48 * key_17_48) * key_17_48) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_7_49 = load_any(key_7 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_49) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
+                }
+            }
+            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+            dot_any(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
+            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_21_50 = load_any(key_21 + h * 64 + j);
+                    store_any(key_21 + h * 64 + j, (key_21_50 * 0.5f) * (tanh_any((key_21_50 + (((key_21_50 * key_21_50) * key_21_50) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+            /* key_24 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_24 + j, splat_any(0.0f));
+            }
+            /* key_24 += key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                vec_any key_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    key_24_in += load_any(key_23 + r * 64 + j);
+                }
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            }
+            /* key_26 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_26 + j, splat_any(0.0f));
+            }
+            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_52 = load_any(key_24 + j) * 0.03125f;
+                vec_any key_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any key_23_51 = load_any(key_23 + r * 64 + j);
+                    const vec_any key_23_new53 = key_23_51 - t_52;
+                    store_any(key_23 + r * 64 + j, key_23_new53);
+                    key_26_in += key_23_new53 * key_23_new53;
+                }
+                store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+            }
+            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_54 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_54) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                }
+            }
+            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any key_28_55 = load_any(key_28 + h * 64 + j);
+                    store_any(key_28 + h * 64 + j, (key_28_55 * 0.5f) * (tanh_any((key_28_55 + (((key_28_55 * key_28_55) * key_28_55) * 0.044715f)) *
+                        0.7978846f) + 1.0f));
+                }
+            }
+            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) *
+                        5.656854f);
+                }
+            }
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = 0; f < 544; f++) {
+                    store_any(key_32 + f * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = 0; f < 544; f++) {
+                vec_any lane_sums = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_32 + f * 64 + j);
+                    if (j + 4 <= j1 - j0) lane_sums += term;
+                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float more = state_rest[f] + total, sum_then = state[f] + more;
+                state_rest[f] = more - (sum_then - state[f]);
+                state[f] = sum_then;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_any(2, 64, 544, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+        }
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t bytes; /* of workspace a thread */
+};
+
+/* Above this many keys the linear form takes fewer FLOPs. */
+enum { CROSSOVER = 1387 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_v4, 0, 1320448};
+        return (struct version){polysketch_learned_r32_local_rows_v4, 256, 2233344};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_v3, 0, 1320448};
+        return (struct version){polysketch_learned_r32_local_rows_v3, 256, 2233344};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_any, 0, 1320448};
+    return (struct version){polysketch_learned_r32_local_rows_any, 128, 1376256};
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t polysketch_learned_r32_local_params_size(void)
+{
+    return 0;
+}
+
+int polysketch_learned_r32_local_params_init(struct polysketch_learned_r32_local_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct polysketch_learned_r32_local_params){0};
+    return 0;
+}
+
+size_t polysketch_learned_r32_local_workspace(const struct attn_problem *problem)
+{
+    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+}
+
+int polysketch_learned_r32_local_forward(const struct attn_problem *problem, const struct polysketch_learned_r32_local_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 || !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias || !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight || !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 || !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 || !params->sketch_g2_w3) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"sketch.g1.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_norm0_weight), 0},
+    {"sketch.g1.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_norm0_bias), 0},
+    {"sketch.g1.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_w0), 0},
+    {"sketch.g1.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_w1), 0},
+    {"sketch.g1.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_norm1_weight), 0},
+    {"sketch.g1.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_norm1_bias), 0},
+    {"sketch.g1.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_w2), 0},
+    {"sketch.g1.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g1_w3), 0},
+    {"sketch.g2.norm0.weight", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_norm0_weight), 0},
+    {"sketch.g2.norm0.bias", ATTN_F32, 1, {64}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_norm0_bias), 0},
+    {"sketch.g2.w0", ATTN_F32, 2, {64, 256}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_w0), 0},
+    {"sketch.g2.w1", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_w1), 0},
+    {"sketch.g2.norm1.weight", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_norm1_weight), 0},
+    {"sketch.g2.norm1.bias", ATTN_F32, 1, {32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_norm1_bias), 0},
+    {"sketch.g2.w2", ATTN_F32, 2, {32, 256}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_w2), 0},
+    {"sketch.g2.w3", ATTN_F32, 2, {256, 32}, offsetof(struct polysketch_learned_r32_local_params, sketch_g2_w3), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return polysketch_learned_r32_local_params_init((struct polysketch_learned_r32_local_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return polysketch_learned_r32_local_forward(problem, (const struct polysketch_learned_r32_local_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel polysketch_learned_r32_local_kernel = {
+    .name = "polysketch_learned_r32_local", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 16, .param = param, .params_bytes = sizeof(struct polysketch_learned_r32_local_params),
+    .params_size = polysketch_learned_r32_local_params_size, .params_init = params_init_any, .workspace = polysketch_learned_r32_local_workspace, .forward = forward_any,
+};
