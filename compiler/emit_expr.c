@@ -673,6 +673,16 @@ void emit_map(struct emitter *x, const struct stmt *s)
             }
             text_add(&before, "%*svec_%s %s = {0};\n", depth, "", x->suffix, sum);
             line(n, innermost, format(n, "%s += %s;", sum, value));
+            const char *row = x->m->axis[s->axes[s->rank - 2]].name;
+            if (!emit_tiled(x, s->axes[s->rank - 2]) && x->m->axis[s->axes[s->rank - 2]].extent > 384) { /* in parts, so that rounding does not pile up */
+                const char *whole = format(n, "%s_whole", sum);
+                text_add(&before, "%*svec_%s %s = {0};\n", depth, "", x->suffix, whole);
+                line(n, innermost, format(n, "if (%s %% 192 == 191) {", row));
+                line(n, innermost, format(n, "    %s += %s;", whole, sum));
+                line(n, innermost, format(n, "    %s = (vec_%s){0};", sum, x->suffix));
+                line(n, innermost, "}");
+                text_add(&after, "%*s%s += %s;\n", depth, "", sum, whole);
+            }
             if (a->rest) {
                 struct ref rest = a->to;
                 rest.of = a->rest - 1;

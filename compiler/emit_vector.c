@@ -194,7 +194,7 @@ static const char block[] =
     "    }\n"
     "}\n\n"
     "/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */\n"
-    "$TARGET INLINE void dot_@(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b,\n"
+    "$TARGET INLINE void dot_part_@(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b,\n"
     "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    for (int64_t x = 0; x < lanes; x += vectors * $LANES) {\n"
@@ -207,6 +207,16 @@ static const char block[] =
     "$CASES"
     "        }\n"
     "    }\n"
+    "}\n\n"
+    "/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */\n"
+    "$TARGET INLINE void dot_@(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b,\n"
+    "    int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
+    "{\n"
+    "    const int64_t part = then == 0 && steps > 384 ? 192 : steps;\n"
+    "    dot_part_@(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor$REST_ARGUMENT);\n"
+    "    if (then == 0)\n"
+    "        for (int64_t t = part; t < steps; t += part)\n"
+    "            dot_part_@(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL$REST_NULL);\n"
     "}\n";
 static const char block_rest[] = "            if (then == 3) {\n"
                                  "                add_@(to, rest + r * c_row + v * $LANES, sum[r][v], times);\n"
@@ -244,33 +254,64 @@ void emit_vector_functions(struct emitter *x)
     fill(&sine, narrow ? circle_f32 : circle_f64, suffix_pair);
     const char *lanes_pair[] = {"@", x->suffix, "$LANES", arena_printf(arena, "%d", x->lanes), NULL};
     if (x->uses_rest) fill(&rest, block_rest, lanes_pair);
-    const char *pairs[] = {"@",          x->suffix,
-                           "$REAL",      x->real,
-                           "$BITS",      narrow ? "int32_t" : "int64_t",
-                           "$LANES",     arena_printf(arena, "%d", x->lanes),
-                           "$BYTES",     arena_printf(arena, "%d", x->c->target->vector_bytes),
-                           "$WIDE",      arena_printf(arena, "%d", 8 * x->lanes),
-                           "$TARGET ",   *target ? arena_printf(arena, "%s ", target) : "",
-                           "$IOTA",      iota.data,
-                           "$CASES",     cases.data ? cases.data : "",
-                           "$ROWS",      arena_printf(arena, "%d", x->rows),
-                           "$VECTORS",   arena_printf(arena, "%d", x->vectors),
-                           "$MAGNITUDE", narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)",
-                           "$SHIFT",     narrow ? "30" : "62",
-                           "$SINE",      sine.data,
-                           "$REST",      rest.data ? rest.data : "",
-                           "$PARAMETER", x->uses_rest ? arena_printf(arena, ", %s *rest", x->real) : "",
-                           "$ARGUMENT",  argument,
-                           "$LEFT",      x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
-                           "$mask",      arena_printf(arena, "mask_%s", x->suffix),
-                           "$ints",      arena_printf(arena, "ints_%s", x->suffix),
-                           "$wide",      arena_printf(arena, "wide_%s", x->suffix),
-                           "$FARTHEST",  narrow ? "89.0f" : "710.0",
-                           "$MAGIC",     narrow ? "12582912.0f" : "6755399441055744.0",
-                           "$LOG2E",     narrow ? "1.44269504f" : "1.4426950408889634074",
-                           "$LN2_HIGH",  narrow ? "0.693145751953125f" : "0.693147180369123816490",
-                           "$LN2_LOW",   narrow ? "1.4286068203094172e-06f" : "1.90821492927058770002e-10",
-                           "$F",         narrow ? "f" : "",
+    const char *pairs[] = {"@",
+                           x->suffix,
+                           "$REAL",
+                           x->real,
+                           "$BITS",
+                           narrow ? "int32_t" : "int64_t",
+                           "$LANES",
+                           arena_printf(arena, "%d", x->lanes),
+                           "$BYTES",
+                           arena_printf(arena, "%d", x->c->target->vector_bytes),
+                           "$WIDE",
+                           arena_printf(arena, "%d", 8 * x->lanes),
+                           "$TARGET ",
+                           *target ? arena_printf(arena, "%s ", target) : "",
+                           "$IOTA",
+                           iota.data,
+                           "$CASES",
+                           cases.data ? cases.data : "",
+                           "$ROWS",
+                           arena_printf(arena, "%d", x->rows),
+                           "$VECTORS",
+                           arena_printf(arena, "%d", x->vectors),
+                           "$MAGNITUDE",
+                           narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)",
+                           "$SHIFT",
+                           narrow ? "30" : "62",
+                           "$SINE",
+                           sine.data,
+                           "$PARAMETER",
+                           x->uses_rest ? arena_printf(arena, ", %s *rest", x->real) : "",
+                           "$REST_ARGUMENT",
+                           x->uses_rest ? ", rest" : "",
+                           "$REST_NULL",
+                           x->uses_rest ? ", NULL" : "",
+                           "$REST",
+                           rest.data ? rest.data : "",
+                           "$ARGUMENT",
+                           argument,
+                           "$LEFT",
+                           x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
+                           "$mask",
+                           arena_printf(arena, "mask_%s", x->suffix),
+                           "$ints",
+                           arena_printf(arena, "ints_%s", x->suffix),
+                           "$wide",
+                           arena_printf(arena, "wide_%s", x->suffix),
+                           "$FARTHEST",
+                           narrow ? "89.0f" : "710.0",
+                           "$MAGIC",
+                           narrow ? "12582912.0f" : "6755399441055744.0",
+                           "$LOG2E",
+                           narrow ? "1.44269504f" : "1.4426950408889634074",
+                           "$LN2_HIGH",
+                           narrow ? "0.693145751953125f" : "0.693147180369123816490",
+                           "$LN2_LOW",
+                           narrow ? "1.4286068203094172e-06f" : "1.90821492927058770002e-10",
+                           "$F",
+                           narrow ? "f" : "",
                            NULL};
     const bool *uses = x->uses;
     bool turns = uses[EXPR_SIN] || uses[EXPR_COS];
