@@ -33,10 +33,12 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
             tile.axes[tile.rank] = a->axes[k];
             tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
         }
-    int outer = 0; /* the innermost loop over one of its axes */
-    for (int f = 0; f < depth; f++)
+    int outer = 0; /* the innermost loop over one of its axes, or of those that threads share: tiles are a thread's own */
+    for (int f = 0; f < depth; f++) {
+        if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
             if (loops[f]->axis == a->axes[k]) outer = f;
+    }
     struct stmt **at = &loops[outer]->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
         if ((*at)->operand[0].of == from) return (*at)->assign[0].to.of;
