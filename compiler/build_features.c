@@ -139,7 +139,8 @@ static int net(struct builder *x, int v, const char *name)
         int in = x->g->value[v].axes[x->g->value[v].rank - 1];
         v = build_layernorm(x, v, 1e-5, arena_printf(arena, "%s.norm%d", name, half));
         v = build_contract(x, v, in, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half), 2, (int[]){in, h}), h);
-        v = build_contract(x, gelu(x, v), h, build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half + 1), 2, (int[]){h, r}), r);
+        int w = build_param(x, arena_printf(arena, "%s.w%d", name, 2 * half + 1), 2, (int[]){h, r});
+        v = build_contract(x, gelu(x, v), h, w, r);
     }
     return v;
 }
