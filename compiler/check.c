@@ -83,9 +83,9 @@ static double row_largest(const double *row, int64_t n)
     return most;
 }
 
-/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 8 times what moving every input by half
-   an ulp changes, for a kernel also rounds what it makes of them; in f64 2^-29 of it. */
-static const char *find_allowed(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
+/* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what moving every input by half
+   an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. */
+static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
     int64_t rows = s->elements / s->value_dim;
     double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved), *change = arena_alloc(arena, (size_t)rows * sizeof *change);
@@ -109,11 +109,11 @@ static const char *find_allowed(struct sample *s, const struct graph *g, const s
             double most = row_largest(row, s->value_dim);
             if (try == 0)
                 s->allowed[r] = 2e-6 * most;
-            else if (8 * most > change[r])
-                change[r] = 8 * most;
+            else if (4 * most > change[r])
+                change[r] = 4 * most;
         }
     }
-    for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+    for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
     return NULL;
 }
 
@@ -241,7 +241,7 @@ static enum status check_product(const struct options *o, const struct product *
                 complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
                 return STATUS_INPUT;
             }
-        if (!wrong) wrong = find_allowed(s, p->graph, &sizes[n], &state, arena);
+        if (!wrong) wrong = find_allowed(s, p->graph, p->compilation[p->compilations - 1]->linear, &sizes[n], &state, arena);
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;

@@ -37,13 +37,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 597 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 96 keys; 850688 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 577024 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 96 keys; 850688 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 577024 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 96 keys; 519936 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 577024 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #include "performer_positive.h"
 
@@ -104,15 +100,6 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     p = p * f + 1.0f;
     return p * (vec_v4)(((mask_v4)t + 127) << 23);
 }
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
-{
-    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
-    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
-    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
-}
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
@@ -151,7 +138,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
@@ -168,6 +155,17 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -411,252 +409,6 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
-
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65792); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66816); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67840); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133376); /* [f: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 198912); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 199168); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 264704); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 264960); /* [c: 256, j: 64] */
-    float *const query_5 = (float *)(void *)(work + 330496); /* [c: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 396032); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 412416); /* [f: 256, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 477952); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 478208); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 478464); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 478720); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 495104); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 511488); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 527872); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 544256); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 560640); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_2 + i, splat_v4(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_v4(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_v4(4, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_3 = exp(query_3 - (query_2 * 0.5f)); query_5 = query_3 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_3 = load_v4(query_2 + i) * 0.5f;
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_v4 query_3_2 = load_v4(query_3 + c * 64 + i);
-                        const vec_v4 query_3_new4 = exp_v4(query_3_2 - t_3);
-                        store_v4(query_3 + c * 64 + i, query_3_new4);
-                        store_v4(query_5 + c * 64 + i, query_3_new4 * 0.00390625f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_7 + i, splat_v4(0.0f));
-                }
-                /* query_6 = query_3 * 0.00390625f; query_7 += query_6 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_7_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        const vec_v4 query_6_new5 = load_v4(query_3 + f * 64 + i) * 0.00390625f;
-                        store_v4(query_6 + f * 64 + i, query_6_new5);
-                        query_7_in += query_6_new5 * state[f];
-                    }
-                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_v4(4, 64, 64, 256,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_6 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new7 = k_tile_6 * 0.35355339f;
-                            store_v4(k_tile + d * 64 + j, k_tile_new7);
-                            key_6_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_v4(4, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_7 = exp(key_7 - (key_6 * 0.5f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_8 = load_v4(key_6 + j) * 0.5f;
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_v4(key_7 + c * 64 + j, exp_v4(load_v4(key_7 + c * 64 + j) - t_8));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_7 * query_5 */
-                    dot_v4(4, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_9 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_10) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_7) == 0.0f, 0.0f, (sum + query_8) / (row_sum + query_7)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_11 = load_v4(row_sum + i) + load_v4(query_7 + i);
-                    const mask_v4 t_12 = t_11 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_8 + e * 64 + i)) / t_11));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_2 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_13 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new14 = k_tile_2_13 * 0.35355339f;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new14);
-                    key_2_in += k_tile_2_new14 * k_tile_2_new14;
-                }
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_v4(4, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_3 = exp(key_3 - (key_2 * 0.5f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_15 = load_v4(key_2 + j) * 0.5f;
-                for (int64_t c = 0; c < 256; c++) {
-                    store_v4(key_3 + c * 64 + j, exp_v4(load_v4(key_3 + c * 64 + j) - t_15));
-                }
-            }
-            /* state += key_3 */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_v4 lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_3 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_3 * v */
-            dot_v4(4, 64, 256, j1 - j0,
-                   key_3, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -690,15 +442,6 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
-    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
-    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -738,7 +481,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
@@ -755,6 +498,17 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -998,252 +752,6 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
-
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65792); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66816); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67840); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133376); /* [f: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 198912); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 199168); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 264704); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 264960); /* [c: 256, j: 64] */
-    float *const query_5 = (float *)(void *)(work + 330496); /* [c: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 396032); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 412416); /* [f: 256, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 477952); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 478208); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 478464); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 478720); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 495104); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 511488); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 527872); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 544256); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 560640); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_2 + i, splat_v3(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_v3(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_v3(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_3 = exp(query_3 - (query_2 * 0.5f)); query_5 = query_3 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_3 = load_v3(query_2 + i) * 0.5f;
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_v3 query_3_2 = load_v3(query_3 + c * 64 + i);
-                        const vec_v3 query_3_new4 = exp_v3(query_3_2 - t_3);
-                        store_v3(query_3 + c * 64 + i, query_3_new4);
-                        store_v3(query_5 + c * 64 + i, query_3_new4 * 0.00390625f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_7 + i, splat_v3(0.0f));
-                }
-                /* query_6 = query_3 * 0.00390625f; query_7 += query_6 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_7_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        const vec_v3 query_6_new5 = load_v3(query_3 + f * 64 + i) * 0.00390625f;
-                        store_v3(query_6 + f * 64 + i, query_6_new5);
-                        query_7_in += query_6_new5 * state[f];
-                    }
-                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_v3(2, 64, 64, 256,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_6 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new7 = k_tile_6 * 0.35355339f;
-                            store_v3(k_tile + d * 64 + j, k_tile_new7);
-                            key_6_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_v3(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_7 = exp(key_7 - (key_6 * 0.5f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_8 = load_v3(key_6 + j) * 0.5f;
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_v3(key_7 + c * 64 + j, exp_v3(load_v3(key_7 + c * 64 + j) - t_8));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_7 * query_5 */
-                    dot_v3(2, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_9 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_10) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_7) == 0.0f, 0.0f, (sum + query_8) / (row_sum + query_7)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_11 = load_v3(row_sum + i) + load_v3(query_7 + i);
-                    const mask_v3 t_12 = t_11 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_8 + e * 64 + i)) / t_11));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_2 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_13 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new14 = k_tile_2_13 * 0.35355339f;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new14);
-                    key_2_in += k_tile_2_new14 * k_tile_2_new14;
-                }
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_v3(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_3 = exp(key_3 - (key_2 * 0.5f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_15 = load_v3(key_2 + j) * 0.5f;
-                for (int64_t c = 0; c < 256; c++) {
-                    store_v3(key_3 + c * 64 + j, exp_v3(load_v3(key_3 + c * 64 + j) - t_15));
-                }
-            }
-            /* state += key_3 */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_v3 lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_3 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_3 * v */
-            dot_v3(2, 64, 256, j1 - j0,
-                   key_3, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
 #endif
 
 /* ==== generic ==== */
@@ -1275,15 +783,6 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-INLINE vec_any exp_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
-    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
-    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -1323,7 +822,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
@@ -1340,6 +839,17 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
         case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1584,253 +1094,6 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void performer_positive_linear_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65792); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66816); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67840); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133376); /* [f: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 198912); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 199168); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 264704); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 264960); /* [c: 256, j: 64] */
-    float *const query_5 = (float *)(void *)(work + 330496); /* [c: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 396032); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 412416); /* [f: 256, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 477952); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 478208); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 478464); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 478720); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 495104); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 511488); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 527872); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 544256); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 560640); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_2 + i, splat_any(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_any(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_any(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_3 = exp(query_3 - (query_2 * 0.5f)); query_5 = query_3 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_3 = load_any(query_2 + i) * 0.5f;
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_any query_3_2 = load_any(query_3 + c * 64 + i);
-                        const vec_any query_3_new4 = exp_any(query_3_2 - t_3);
-                        store_any(query_3 + c * 64 + i, query_3_new4);
-                        store_any(query_5 + c * 64 + i, query_3_new4 * 0.00390625f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_7 + i, splat_any(0.0f));
-                }
-                /* query_6 = query_3 * 0.00390625f; query_7 += query_6 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_7_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        const vec_any query_6_new5 = load_any(query_3 + f * 64 + i) * 0.00390625f;
-                        store_any(query_6 + f * 64 + i, query_6_new5);
-                        query_7_in += query_6_new5 * state[f];
-                    }
-                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_any(2, 64, 64, 256,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_6 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new7 = k_tile_6 * 0.35355339f;
-                            store_any(k_tile + d * 64 + j, k_tile_new7);
-                            key_6_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_any(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_7 = exp(key_7 - (key_6 * 0.5f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_8 = load_any(key_6 + j) * 0.5f;
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_any(key_7 + c * 64 + j, exp_any(load_any(key_7 + c * 64 + j) - t_8));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_7 * query_5 */
-                    dot_any(2, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_9 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_10 = (i0 + i + lane_any) + t_9;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_10) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_7) == 0.0f, 0.0f, (sum + query_8) / (row_sum + query_7)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_11 = load_any(row_sum + i) + load_any(query_7 + i);
-                    const mask_any t_12 = t_11 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_8 + e * 64 + i)) /
-                            t_11));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_2 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_13 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new14 = k_tile_2_13 * 0.35355339f;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new14);
-                    key_2_in += k_tile_2_new14 * k_tile_2_new14;
-                }
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_any(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_3 = exp(key_3 - (key_2 * 0.5f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_15 = load_any(key_2 + j) * 0.5f;
-                for (int64_t c = 0; c < 256; c++) {
-                    store_any(key_3 + c * 64 + j, exp_any(load_any(key_3 + c * 64 + j) - t_15));
-                }
-            }
-            /* state += key_3 */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_any lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_3 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_3 * v */
-            dot_any(2, 64, 256, j1 - j0,
-                   key_3, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
-
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -1838,24 +1101,17 @@ struct version {
     size_t bytes; /* of workspace a thread */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 597 };
-
 static struct version version(int64_t n_k)
 {
+    (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_positive_linear_v4, 0, 577024};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){performer_positive_rows_v4, 256, 850688};
-    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_positive_linear_v3, 0, 577024};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return (struct version){performer_positive_rows_v3, 256, 850688};
-    }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){performer_positive_linear_any, 0, 577024};
     return (struct version){performer_positive_rows_any, 128, 519936};
 }
 

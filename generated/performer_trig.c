@@ -40,13 +40,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1129 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 96 keys; 732032 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1071360 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #include "performer_trig.h"
 
@@ -107,15 +103,6 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     p = p * f + 1.0f;
     return p * (vec_v4)(((mask_v4)t + 127) << 23);
 }
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
-{
-    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
-    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
-    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
-}
 /* The sine of *x plus `quarter` quarter turns. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
@@ -169,7 +156,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
@@ -186,6 +173,17 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -395,348 +393,6 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
-
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
-    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
-    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
-    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 512; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 512; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_2 + i, splat_v4(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_v4(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_v4(4, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_sin = sin(query_3); query_3 = cos(query_3) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_v4 query_3_2 = load_v4(query_3 + c * 64 + i);
-                        const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
-                        store_v4(query_sin + c * 64 + i, sin_v4(&angle3));
-                        const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
-                        store_v4(query_3 + c * 64 + i, cos_v4(&angle4));
-                    }
-                }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_5 + i, splat_v4(0.0f));
-                }
-                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_5 = load_v4(query_2 + i) * 0.7213475f;
-                    vec_v4 query_5_in = load_v4(query_5 + i);
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_v4 query_4_new6 = t_5;
-                        store_v4(query_4 + f * 64 + i, query_4_new6);
-                        query_5_in = max_v4(query_5_in, query_4_new6);
-                    }
-                    store_v4(query_5 + i, query_5_in);
-                }
-                /* row_max = 0.0f; query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_max + i, splat_v4(0.0f));
-                    store_v4(query_7 + i, splat_v4(0.0f));
-                }
-                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_5_8 = load_v4(query_5 + i);
-                    vec_v4 query_7_in = {0};
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_v4 query_4_7 = load_v4(query_4 + f * 64 + i);
-                        const vec_v4 query_4_new9 = exp2_v4(query_4_7 - query_5_8) * (((f < 256) ? load_v4(query_sin + least(f, 255) * 64 + i) :
-                            load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_v4(query_4 + f * 64 + i, query_4_new9);
-                        query_7_in += query_4_new9 * state[f];
-                    }
-                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_4 */
-                dot_v4(4, 64, 64, 512,
-                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_6 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_10 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new11 = k_tile_10 * 0.35355339f;
-                            store_v4(k_tile + d * 64 + j, k_tile_new11);
-                            key_6_in += k_tile_new11 * k_tile_new11;
-                        }
-                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_v4(4, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            const vec_v4 key_7_12 = load_v4(key_7 + c * 64 + j);
-                            const wide_v4 angle13 = __builtin_convertvector(key_7_12, wide_v4);
-                            store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle13));
-                            const wide_v4 angle14 = __builtin_convertvector(key_7_12, wide_v4);
-                            store_v4(key_7 + c * 64 + j, cos_v4(&angle14));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                    dot_v4(4, 64, j1 - j0, 256,
-                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_7 * query_3 */
-                    dot_v4(4, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
-                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_15 = load_v4(query_2 + i) * 0.7213475f;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
-                        }
-                    }
-                    /* old_max = row_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(old_max + i, load_v4(row_max + i));
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                        const int64_t t_16 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
-                            }
-                        }
-                    }
-                    /* row_max max= weight */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_max_in = load_v4(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_max_in = max_v4(row_max_in, load_v4(weight + j * 64 + i));
-                        }
-                        store_v4(row_max + i, row_max_in);
-                    }
-                    /* old_max = exp2(old_max - row_max) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
-                    }
-                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_max_18 = load_v4(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_18) * ((load_v4(score + j * 64 + i) +
-                                load_v4(score_2 + j * 64 + i)) * 0.00390625f));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 old_max_21 = load_v4(old_max + i);
-                        store_v4(row_sum + i, load_v4(row_sum + i) * old_max_21);
-                        store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_21);
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] = sum * old_max + sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
-                }
-                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
-                    ... */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_22 = exp2_v4(-load_v4(query_5 + i));
-                    const vec_v4 t_23 = exp2_v4(-load_v4(row_max + i));
-                    const vec_v4 t_24 = (load_v4(row_sum + i) * t_22) + (load_v4(query_7 + i) * t_23);
-                    const mask_v4 t_25 = t_24 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_25, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_22) + (load_v4(query_8 + e * 64 + i)
-                            * t_23)) / t_24));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_2 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_26 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new27);
-                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
-                }
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_v4(4, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_sin = sin(key_3); key_3 = cos(key_3) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t c = 0; c < 256; c++) {
-                    const vec_v4 key_3_28 = load_v4(key_3 + c * 64 + j);
-                    const wide_v4 angle29 = __builtin_convertvector(key_3_28, wide_v4);
-                    store_v4(key_sin + c * 64 + j, sin_v4(&angle29));
-                    const wide_v4 angle30 = __builtin_convertvector(key_3_28, wide_v4);
-                    store_v4(key_3 + c * 64 + j, cos_v4(&angle30));
-                }
-            }
-            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_31 = exp_v4(load_v4(key_2 + j) * 0.5f);
-                for (int64_t f = 0; f < 512; f++) {
-                    store_v4(key_4 + f * 64 + j, ((f < 256) ? load_v4(key_sin + least(f, 255) * 64 + j) : load_v4(key_3 + most(f - 256, 0) * 64 + j))
-                        * t_31);
-                }
-            }
-            /* state += key_4 */
-            for (int64_t f = 0; f < 512; f++) {
-                vec_v4 lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_4 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_4 * v */
-            dot_v4(4, 64, 512, j1 - j0,
-                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -770,15 +426,6 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
-    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
-    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 /* The sine of *x plus `quarter` quarter turns. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
@@ -833,7 +480,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
@@ -850,6 +497,17 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1059,348 +717,6 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
-
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
-    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
-    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
-    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 512; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 512; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_2 + i, splat_v3(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_v3(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_v3(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_sin = sin(query_3); query_3 = cos(query_3) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_v3 query_3_2 = load_v3(query_3 + c * 64 + i);
-                        const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
-                        store_v3(query_sin + c * 64 + i, sin_v3(&angle3));
-                        const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
-                        store_v3(query_3 + c * 64 + i, cos_v3(&angle4));
-                    }
-                }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_5 + i, splat_v3(0.0f));
-                }
-                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_5 = load_v3(query_2 + i) * 0.7213475f;
-                    vec_v3 query_5_in = load_v3(query_5 + i);
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_v3 query_4_new6 = t_5;
-                        store_v3(query_4 + f * 64 + i, query_4_new6);
-                        query_5_in = max_v3(query_5_in, query_4_new6);
-                    }
-                    store_v3(query_5 + i, query_5_in);
-                }
-                /* row_max = 0.0f; query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_max + i, splat_v3(0.0f));
-                    store_v3(query_7 + i, splat_v3(0.0f));
-                }
-                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_5_8 = load_v3(query_5 + i);
-                    vec_v3 query_7_in = {0};
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_v3 query_4_7 = load_v3(query_4 + f * 64 + i);
-                        const vec_v3 query_4_new9 = exp2_v3(query_4_7 - query_5_8) * (((f < 256) ? load_v3(query_sin + least(f, 255) * 64 + i) :
-                            load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_v3(query_4 + f * 64 + i, query_4_new9);
-                        query_7_in += query_4_new9 * state[f];
-                    }
-                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_4 */
-                dot_v3(2, 64, 64, 512,
-                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_6 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_10 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new11 = k_tile_10 * 0.35355339f;
-                            store_v3(k_tile + d * 64 + j, k_tile_new11);
-                            key_6_in += k_tile_new11 * k_tile_new11;
-                        }
-                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_v3(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            const vec_v3 key_7_12 = load_v3(key_7 + c * 64 + j);
-                            const wide_v3 angle13 = __builtin_convertvector(key_7_12, wide_v3);
-                            store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle13));
-                            const wide_v3 angle14 = __builtin_convertvector(key_7_12, wide_v3);
-                            store_v3(key_7 + c * 64 + j, cos_v3(&angle14));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                    dot_v3(2, 64, j1 - j0, 256,
-                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_7 * query_3 */
-                    dot_v3(2, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
-                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_15 = load_v3(query_2 + i) * 0.7213475f;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
-                        }
-                    }
-                    /* old_max = row_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(old_max + i, load_v3(row_max + i));
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                        const int64_t t_16 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
-                            }
-                        }
-                    }
-                    /* row_max max= weight */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_max_in = load_v3(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_max_in = max_v3(row_max_in, load_v3(weight + j * 64 + i));
-                        }
-                        store_v3(row_max + i, row_max_in);
-                    }
-                    /* old_max = exp2(old_max - row_max) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
-                    }
-                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_max_18 = load_v3(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_18) * ((load_v3(score + j * 64 + i) +
-                                load_v3(score_2 + j * 64 + i)) * 0.00390625f));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 old_max_21 = load_v3(old_max + i);
-                        store_v3(row_sum + i, load_v3(row_sum + i) * old_max_21);
-                        store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_21);
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] = sum * old_max + sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
-                }
-                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
-                    ... */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_22 = exp2_v3(-load_v3(query_5 + i));
-                    const vec_v3 t_23 = exp2_v3(-load_v3(row_max + i));
-                    const vec_v3 t_24 = (load_v3(row_sum + i) * t_22) + (load_v3(query_7 + i) * t_23);
-                    const mask_v3 t_25 = t_24 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_25, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_22) + (load_v3(query_8 + e * 64 + i)
-                            * t_23)) / t_24));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_2 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_26 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new27);
-                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
-                }
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_v3(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_sin = sin(key_3); key_3 = cos(key_3) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t c = 0; c < 256; c++) {
-                    const vec_v3 key_3_28 = load_v3(key_3 + c * 64 + j);
-                    const wide_v3 angle29 = __builtin_convertvector(key_3_28, wide_v3);
-                    store_v3(key_sin + c * 64 + j, sin_v3(&angle29));
-                    const wide_v3 angle30 = __builtin_convertvector(key_3_28, wide_v3);
-                    store_v3(key_3 + c * 64 + j, cos_v3(&angle30));
-                }
-            }
-            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_31 = exp_v3(load_v3(key_2 + j) * 0.5f);
-                for (int64_t f = 0; f < 512; f++) {
-                    store_v3(key_4 + f * 64 + j, ((f < 256) ? load_v3(key_sin + least(f, 255) * 64 + j) : load_v3(key_3 + most(f - 256, 0) * 64 + j))
-                        * t_31);
-                }
-            }
-            /* state += key_4 */
-            for (int64_t f = 0; f < 512; f++) {
-                vec_v3 lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_4 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_4 * v */
-            dot_v3(2, 64, 512, j1 - j0,
-                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
 #endif
 
 /* ==== generic ==== */
@@ -1432,15 +748,6 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
-INLINE vec_any exp_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
-    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
-    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 /* The sine of *x plus `quarter` quarter turns. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
@@ -1495,7 +802,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
@@ -1512,6 +819,17 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
         case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1722,348 +1040,6 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void performer_trig_linear_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(work + 262400); /* [f: 512] */
-    float *const state_rest = (float *)(void *)(work + 264448); /* [f: 512] */
-    float *const state_2 = (float *)(void *)(work + 266496); /* [f: 512, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 397568); /* [f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(work + 528640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 528896); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 594432); /* [c: 256, i: 64] */
-    float *const key_6 = (float *)(void *)(work + 659968); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 660224); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(work + 725760); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 791296); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 807680); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 824064); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(work + 955136); /* [i: 64] */
-    float *const weight = (float *)(void *)(work + 955392); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 971776); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 972032); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 972288); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 972544); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 972800); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 973056); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 989440); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1005824); /* [e: 64, i: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1022208); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1038592); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1054976); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 512; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 512; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_2 + i, splat_any(0.0f));
-                }
-                /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_2_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                        store_any(q_tile + d * 64 + i, q_tile_new1);
-                        query_2_in += q_tile_new1 * q_tile_new1;
-                    }
-                    store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
-                }
-                /* query_3[c][i] = sum over d of features_w * q_tile */
-                dot_any(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
-                /* query_sin = sin(query_3); query_3 = cos(query_3) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        const vec_any query_3_2 = load_any(query_3 + c * 64 + i);
-                        const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
-                        store_any(query_sin + c * 64 + i, sin_any(&angle3));
-                        const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
-                        store_any(query_3 + c * 64 + i, cos_any(&angle4));
-                    }
-                }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_5 + i, splat_any(0.0f));
-                }
-                /* query_4 = query_2 * 0.7213475f; query_5 max= query_4 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_5 = load_any(query_2 + i) * 0.7213475f;
-                    vec_any query_5_in = load_any(query_5 + i);
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_any query_4_new6 = t_5;
-                        store_any(query_4 + f * 64 + i, query_4_new6);
-                        query_5_in = max_any(query_5_in, query_4_new6);
-                    }
-                    store_any(query_5 + i, query_5_in);
-                }
-                /* row_max = 0.0f; query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_max + i, splat_any(0.0f));
-                    store_any(query_7 + i, splat_any(0.0f));
-                }
-                /* query_4 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_4 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_5_8 = load_any(query_5 + i);
-                    vec_any query_7_in = {0};
-                    for (int64_t f = 0; f < 512; f++) {
-                        const vec_any query_4_7 = load_any(query_4 + f * 64 + i);
-                        const vec_any query_4_new9 = exp2_any(query_4_7 - query_5_8) * (((f < 256) ? load_any(query_sin + least(f, 255) * 64 + i) :
-                            load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_any(query_4 + f * 64 + i, query_4_new9);
-                        query_7_in += query_4_new9 * state[f];
-                    }
-                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_4 */
-                dot_any(2, 64, 64, 512,
-                       state_2, 1, 64, query_4, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_6 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile * 0.35355339f; key_6 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_10 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new11 = k_tile_10 * 0.35355339f;
-                            store_any(k_tile + d * 64 + j, k_tile_new11);
-                            key_6_in += k_tile_new11 * k_tile_new11;
-                        }
-                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
-                    }
-                    /* key_7[c][j] = sum over d of features_w * k_tile */
-                    dot_any(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_7, 64, 0, NULL, NULL);
-                    /* key_sin_2 = sin(key_7); key_7 = cos(key_7) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            const vec_any key_7_12 = load_any(key_7 + c * 64 + j);
-                            const wide_any angle13 = __builtin_convertvector(key_7_12, wide_any);
-                            store_any(key_sin_2 + c * 64 + j, sin_any(&angle13));
-                            const wide_any angle14 = __builtin_convertvector(key_7_12, wide_any);
-                            store_any(key_7 + c * 64 + j, cos_any(&angle14));
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                    dot_any(2, 64, j1 - j0, 256,
-                           key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_7 * query_3 */
-                    dot_any(2, 64, j1 - j0, 256,
-                           key_7, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
-                    /* weight = (query_2 * 0.7213475f) + (key_6 * 0.7213475f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_15 = load_any(query_2 + i) * 0.7213475f;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, t_15 + (key_6[j] * 0.7213475f));
-                        }
-                    }
-                    /* old_max = row_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(old_max + i, load_any(row_max + i));
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                        const int64_t t_16 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_17 = (i0 + i + lane_any) + t_16;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(weight + j * 64 + i), splat_any(-INFINITY)));
-                            }
-                        }
-                    }
-                    /* row_max max= weight */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_max_in = load_any(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_max_in = max_any(row_max_in, load_any(weight + j * 64 + i));
-                        }
-                        store_any(row_max + i, row_max_in);
-                    }
-                    /* old_max = exp2(old_max - row_max) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
-                    }
-                    /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_max_18 = load_any(row_max + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_18) * ((load_any(score + j * 64 + i) +
-                                load_any(score_2 + j * 64 + i)) * 0.00390625f));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_20 = (i0 + i + lane_any) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any old_max_21 = load_any(old_max + i);
-                        store_any(row_sum + i, load_any(row_sum + i) * old_max_21);
-                        store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_21);
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] = sum * old_max + sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max, sum_rest);
-                }
-                /* sum = select(((row_sum * exp2(neg(query_5))) + (query_7 * exp2(neg(row_max)))) == 0.0f, 0.0f, ((sum * exp2(neg(query_5))) + (que
-                    ... */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_22 = exp2_any(-load_any(query_5 + i));
-                    const vec_any t_23 = exp2_any(-load_any(row_max + i));
-                    const vec_any t_24 = (load_any(row_sum + i) * t_22) + (load_any(query_7 + i) * t_23);
-                    const mask_any t_25 = t_24 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_25, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_22) + (load_any(query_8 + e * 64
-                            + i) * t_23)) / t_24));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_2 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * 0.35355339f; key_2 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_26 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new27);
-                    key_2_in += k_tile_2_new27 * k_tile_2_new27;
-                }
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
-            }
-            /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-            dot_any(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
-            /* key_sin = sin(key_3); key_3 = cos(key_3) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t c = 0; c < 256; c++) {
-                    const vec_any key_3_28 = load_any(key_3 + c * 64 + j);
-                    const wide_any angle29 = __builtin_convertvector(key_3_28, wide_any);
-                    store_any(key_sin + c * 64 + j, sin_any(&angle29));
-                    const wide_any angle30 = __builtin_convertvector(key_3_28, wide_any);
-                    store_any(key_3 + c * 64 + j, cos_any(&angle30));
-                }
-            }
-            /* key_4 = select(f < 256, key_sin, key_3) * exp(key_2 * 0.5f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_31 = exp_any(load_any(key_2 + j) * 0.5f);
-                for (int64_t f = 0; f < 512; f++) {
-                    store_any(key_4 + f * 64 + j, ((f < 256) ? load_any(key_sin + least(f, 255) * 64 + j) : load_any(key_3 + most(f - 256, 0) * 64 +
-                        j)) * t_31);
-                }
-            }
-            /* state += key_4 */
-            for (int64_t f = 0; f < 512; f++) {
-                vec_any lane_sums = {0};
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_4 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
-                }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
-            }
-            /* state_2[f][e] += sum over j of key_4 * v */
-            dot_any(2, 64, 512, j1 - j0,
-                   key_4, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
-        }
-    }
-}
-
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
@@ -2071,24 +1047,17 @@ struct version {
     size_t bytes; /* of workspace a thread */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 1129 };
-
 static struct version version(int64_t n_k)
 {
+    (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_v4, 0, 1071360};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){performer_trig_rows_v4, 256, 1242496};
-    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_v3, 0, 1071360};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return (struct version){performer_trig_rows_v3, 256, 1242496};
-    }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){performer_trig_linear_any, 0, 1071360};
     return (struct version){performer_trig_rows_any, 128, 732032};
 }
 

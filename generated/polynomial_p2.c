@@ -134,7 +134,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
@@ -151,6 +151,17 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -441,12 +452,18 @@ TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t t
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_7_in = {0};
+                    vec_v4 query_7_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_v4 query_6_new6 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) *
                             64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_v4(query_6 + f * 64 + i, query_6_new6);
                         query_7_in += query_6_new6 * state[f];
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_v4){0};
+                        }
                     }
+                    query_7_in += query_7_in_whole;
                     store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -683,7 +700,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
@@ -700,6 +717,17 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -990,12 +1018,18 @@ TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t t
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_7_in = {0};
+                    vec_v3 query_7_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_v3 query_6_new6 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) *
                             64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_v3(query_6 + f * 64 + i, query_6_new6);
                         query_7_in += query_6_new6 * state[f];
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_v3){0};
+                        }
                     }
+                    query_7_in += query_7_in_whole;
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1230,7 +1264,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
@@ -1247,6 +1281,17 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
         case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1537,12 +1582,18 @@ static void polynomial_p2_linear_any(const struct call *call, int64_t task, unsi
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_7_in = {0};
+                    vec_any query_7_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_any query_6_new6 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64)) %
                             64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_any(query_6 + f * 64 + i, query_6_new6);
                         query_7_in += query_6_new6 * state[f];
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_any){0};
+                        }
                     }
+                    query_7_in += query_7_in_whole;
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */

@@ -241,7 +241,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
@@ -258,6 +258,17 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1168,12 +1179,18 @@ TARGET_v4 static void polysketch_learned_r32_local_linear_v4(const struct call *
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_33_in = {0};
+                    vec_v4 query_33_in_whole = {0};
                     for (int64_t f = 0; f < 544; f++) {
                         const vec_v4 query_32_new22 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
                             i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
                         store_v4(query_32 + f * 64 + i, query_32_new22);
                         query_33_in += query_32_new22 * state[f];
+                        if (f % 192 == 191) {
+                            query_33_in_whole += query_33_in;
+                            query_33_in = (vec_v4){0};
+                        }
                     }
+                    query_33_in += query_33_in_whole;
                     store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1605,7 +1622,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
@@ -1622,6 +1639,17 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2532,12 +2560,18 @@ TARGET_v3 static void polysketch_learned_r32_local_linear_v3(const struct call *
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_33_in = {0};
+                    vec_v3 query_33_in_whole = {0};
                     for (int64_t f = 0; f < 544; f++) {
                         const vec_v3 query_32_new22 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
                             i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
                         store_v3(query_32 + f * 64 + i, query_32_new22);
                         query_33_in += query_32_new22 * state[f];
+                        if (f % 192 == 191) {
+                            query_33_in_whole += query_33_in;
+                            query_33_in = (vec_v3){0};
+                        }
                     }
+                    query_33_in += query_33_in_whole;
                     store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2967,7 +3001,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
@@ -2984,6 +3018,17 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
         case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3895,12 +3940,18 @@ static void polysketch_learned_r32_local_linear_any(const struct call *call, int
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_33_in = {0};
+                    vec_any query_33_in_whole = {0};
                     for (int64_t f = 0; f < 544; f++) {
                         const vec_any query_32_new22 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
                             + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
                         store_any(query_32 + f * 64 + i, query_32_new22);
                         query_33_in += query_32_new22 * state[f];
+                        if (f % 192 == 191) {
+                            query_33_in_whole += query_33_in;
+                            query_33_in = (vec_any){0};
+                        }
                     }
+                    query_33_in += query_33_in_whole;
                     store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */

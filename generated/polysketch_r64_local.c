@@ -141,7 +141,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
@@ -158,6 +158,17 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -494,12 +505,18 @@ TARGET_v4 static void polysketch_r64_local_linear_v4(const struct call *call, in
                 /* query_8 = (query_5 * query_5) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_9_in = {0};
+                    vec_v4 query_9_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_v4 query_8_new4 = (load_v4(query_5 + (f % 64) * 64 + i) * load_v4(query_5 + (((f % 64) + (f / 64)) % 64) * 64 + i))
                             * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_v4(query_8 + f * 64 + i, query_8_new4);
                         query_9_in += query_8_new4 * state[f];
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_v4){0};
+                        }
                     }
+                    query_9_in += query_9_in_whole;
                     store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -750,7 +767,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
@@ -767,6 +784,17 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
         case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1103,12 +1131,18 @@ TARGET_v3 static void polysketch_r64_local_linear_v3(const struct call *call, in
                 /* query_8 = (query_5 * query_5) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_9_in = {0};
+                    vec_v3 query_9_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_v3 query_8_new4 = (load_v3(query_5 + (f % 64) * 64 + i) * load_v3(query_5 + (((f % 64) + (f / 64)) % 64) * 64 + i))
                             * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_v3(query_8 + f * 64 + i, query_8_new4);
                         query_9_in += query_8_new4 * state[f];
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_v3){0};
+                        }
                     }
+                    query_9_in += query_9_in_whole;
                     store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1357,7 +1391,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
 }
 
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
@@ -1374,6 +1408,17 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_
         case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1710,12 +1755,18 @@ static void polysketch_r64_local_linear_any(const struct call *call, int64_t tas
                 /* query_8 = (query_5 * query_5) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_9_in = {0};
+                    vec_any query_9_in_whole = {0};
                     for (int64_t f = 0; f < 2112; f++) {
                         const vec_any query_8_new4 = (load_any(query_5 + (f % 64) * 64 + i) * load_any(query_5 + (((f % 64) + (f / 64)) % 64) * 64 +
                             i)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
                         store_any(query_8 + f * 64 + i, query_8_new4);
                         query_9_in += query_8_new4 * state[f];
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_any){0};
+                        }
                     }
+                    query_9_in += query_9_in_whole;
                     store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
                 }
                 /* row_sum = 0.0f; row_sum_rest = 0.0f */

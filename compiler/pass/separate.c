@@ -85,6 +85,22 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
+/* Whether an exponential is a factor of the value: its features then range so widely that their plain sum in f32 loses the small ones. */
+static bool exponential_factor(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    if (e->op == EXPR_MUL) return exponential_factor(g, v, e->arg[0]) || exponential_factor(g, v, e->arg[1]);
+    if (e->op != EXPR_OPERAND) return e->op == EXPR_EXP || e->op == EXPR_EXP2;
+    const struct value *inner = &g->value[v->operand[e->integer].of];
+    return inner->op == GRAPH_MAP && exponential_factor(g, inner, inner->expr);
+}
+
+static bool grows_exponentially(const struct graph *g, int v)
+{
+    return g->value[v].op == GRAPH_MAP && exponential_factor(g, &g->value[v], g->value[v].expr);
+}
+
+static const char exponential[] = "exponential features need a running maximum each, which is not compiled yet";
+
 static const struct node *none(struct separation *x, const char *why)
 {
     x->c->why_not = why;
@@ -99,10 +115,14 @@ static const struct node *too_many(struct separation *x)
 static const struct node *find(struct separation *x, const struct expr *e)
 {
     bool query = uses_axis(x, e, x->lane), key = uses_axis(x, e, x->stream);
+    if ((!query || !key) && expr_has(e, EXPR_OPERAND) && exponential_factor(x->g, x->value, e)) return none(x, exponential);
     if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
     if (e->op == EXPR_OPERAND) {
         const struct node *product = inner_product(x, &x->value->operand[e->integer]);
-        return product ? product : none(x, "a value that query and key share is no inner product over features");
+        if (!product) return none(x, "a value that query and key share is no inner product over features");
+        for (int side = QUERY; side <= KEY; side++)
+            if (grows_exponentially(x->g, product->leaf[side].of)) return none(x, exponential);
+        return product;
     }
     if (e->op == EXPR_NEG) {
         const struct node *a = find(x, e->arg[0]);
