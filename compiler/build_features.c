@@ -99,7 +99,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
 int build_linear(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
-    int left[2], right[2], half[2] = {-1, -1}, pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    int left[2] = {-1, -1}, right[2] = {-1, -1}, half[2] = {-1, -1}, pair[] = {x->b, x->kv, x->member, x->i, x->j};
     int lists = features(x, q, true, left, &half[0]);
     features(x, k, false, right, &half[1]);
     struct ref refs[4];

@@ -347,6 +347,11 @@ static void lower_value(struct lowering *x, int v)
     }
 }
 
+static struct stmt **new_list(struct lowering *x)
+{
+    return arena_alloc(x->m->arena, sizeof(struct stmt *));
+}
+
 static struct stmt *loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from, const struct expr *to, int64_t step)
 {
     struct stmt *loop = append(x, at, LOOPS_FOR);
@@ -420,10 +425,10 @@ static void query_loops(struct lowering *x, struct stmt ***at, const bool *open,
 /* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes behind it. */
 static struct stmt *query_body(struct lowering *x)
 {
-    struct stmt *before = NULL, *inside = NULL, *after = NULL;
-    x->before = &before;
-    x->inside = &inside;
-    x->end = &after;
+    struct stmt **before = new_list(x), **inside = new_list(x), **after = new_list(x);
+    x->before = before;
+    x->inside = inside;
+    x->end = after;
     const struct expr *region = lower_values(x, AFTER);
     const struct value *out = &x->g->value[x->g->output];
     struct stmt *copy = append(x, &x->end, LOOPS_COPY); /* the result leaves its tile */
@@ -435,14 +440,14 @@ static struct stmt *query_body(struct lowering *x)
     copy->operand[0] = loops_ref(x->l, x->array[x->g->output]);
     copy->assigns = 1;
     copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
-    if (inside) {
+    if (*inside) {
         struct stmt *loop = loop_over(x, &x->before, x->stream, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tile_k);
         loop->where = region;
-        loop->body = inside;
+        loop->body = *inside;
     }
-    *x->before = after;
-    if (x->chunk >= 0) name_chunks(x, before);
-    return before;
+    *x->before = *after;
+    if (x->chunk >= 0) name_chunks(x, *before);
+    return *before;
 }
 
 /* States, and queries that meet them. */
@@ -450,7 +455,7 @@ static void lower_states(struct lowering *x)
 {
     bool open[MAX_AXES] = {false};
     const struct value *out = &x->g->value[x->g->output];
-    struct stmt **at = &x->l->body, *inside = NULL, *unused = NULL;
+    struct stmt **at = &x->l->body, **inside = new_list(x);
     const struct expr *zero = expr_int(x->m, 0);
     for (int k = 0; k < out->rank; k++) { /* parallel over what every state has */
         bool shared = run_time(x, out->axes[k]);
@@ -461,8 +466,8 @@ static void lower_states(struct lowering *x)
         at = &loop->body;
     }
     x->before = at;
-    x->inside = &inside;
-    x->end = &unused;
+    x->inside = inside;
+    x->end = new_list(x);
     lower_values(x, STATE);
     at = x->before;
     const struct expr *from = zero, *end = expr_leaf(x->m, EXPR_SIZE, x->stream), *to = end;
@@ -474,9 +479,9 @@ static void lower_states(struct lowering *x)
         to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
         at = &chunks->body;
         query_loops(x, &at, open, false, body);
-        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = inside;
+        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = *inside;
     } else {
-        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = inside;
+        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = *inside;
         query_loops(x, &at, open, false, body);
     }
 }

@@ -85,6 +85,6 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
 
 void pass_pack(struct compilation *c)
 {
-    struct stmt *loops[MAX_DEPTH];
+    struct stmt *loops[MAX_DEPTH] = {NULL};
     walk(c, c->loops->body, loops, 0);
 }

@@ -338,8 +338,9 @@ static void rewrite(struct separation *x, struct plan *plan)
     int feature_axis = module_axis(m, "f", SIZE_CONSTANT, plan->features->features);
     int chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
     int old = x->weight;
-    struct value weight = *x->value;
-    x->value = &weight;
+    struct value *weight = arena_alloc(m->arena, sizeof *weight); /* the graph's own moves */
+    *weight = *x->value;
+    x->value = weight;
     int query = feature_map(x, plan->features, QUERY, feature_axis), key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis);
     if (key < 0) return;
     x->c->features = plan->features->features;
