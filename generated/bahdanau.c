@@ -30,9 +30,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 413696 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 413696 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 231424 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 487424 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 487424 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 280576 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp bahdanau.c … -lattnrt -lm */
 #include "bahdanau.h"
 
@@ -198,18 +198,18 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
     float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256] */
-    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 96] */
-    float *const weight = (float *)(void *)(work + 90112); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 188416); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 189440); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 190464); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 191488); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 192512); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 258048); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 250880); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 251904); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 252928); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 253952); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 319488); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 323584); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 389120); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 385024); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 450560); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -231,15 +231,15 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot_v4(3, 96, 64, 64,
-               compatibility_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 64, 64,
+               compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -251,7 +251,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v4 weight_in = {0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v4(load_v4(query + a * 256 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    weight_in += tanh_v4(load_v4(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
                 store_v4(weight + j * 256 + i, load_v4(weight + j * 256 + i) + weight_in);
             }
@@ -447,18 +447,18 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
     float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256] */
-    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 96] */
-    float *const weight = (float *)(void *)(work + 90112); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 188416); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 189440); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 190464); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 191488); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 192512); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 258048); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 250880); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 251904); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 252928); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 253952); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 319488); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 323584); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 389120); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 385024); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 450560); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -480,15 +480,15 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot_v3(2, 96, 64, 64,
-               compatibility_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 64, 64,
+               compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -500,7 +500,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v3 weight_in = {0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v3(load_v3(query + a * 256 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    weight_in += tanh_v3(load_v3(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
                 store_v3(weight + j * 256 + i, load_v3(weight + j * 256 + i) + weight_in);
             }
@@ -694,18 +694,18 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
     float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 128] */
-    float *const key = (float *)(void *)(work + 32768); /* [a: 64, j: 96] */
-    float *const weight = (float *)(void *)(work + 57344); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 106496); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 107008); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 107520); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 108032); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 108544); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 141312); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 32768); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 69632); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 143360); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 143872); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 144384); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 144896); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 145408); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 178176); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 174080); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 206848); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 210944); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 243712); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -727,15 +727,15 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot_any(2, 96, 64, 64,
-               compatibility_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_any(2, 144, 64, 64,
+               compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -747,7 +747,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_any weight_in = {0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_any(load_any(query + a * 128 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    weight_in += tanh_any(load_any(query + a * 128 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
                 store_any(weight + j * 128 + i, load_any(weight + j * 128 + i) + weight_in);
             }
@@ -817,13 +817,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){bahdanau_rows_v4, 256, 413696};
+        return (struct version){bahdanau_rows_v4, 256, 487424};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){bahdanau_rows_v3, 256, 413696};
+        return (struct version){bahdanau_rows_v3, 256, 487424};
 #endif
-    return (struct version){bahdanau_rows_any, 128, 231424};
+    return (struct version){bahdanau_rows_any, 128, 280576};
 }
 
 /* ==== the interface ==== */

@@ -32,9 +32,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 324992 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 324992 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 174976 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 386624 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 386624 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 212032 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp cosine.c … -lattnrt -lm */
 #include "cosine.h"
 
@@ -185,19 +185,19 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 384); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 99712); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 100736); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 101760); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 102784); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 103808); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 169344); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 576); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 149056); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 150080); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 151104); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 152128); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 153152); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 218688); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 234880); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 300416); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 284224); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 349760); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -236,12 +236,12 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -250,7 +250,7 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_2 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_v4(key + j, load_v4(key + j) + key_in);
@@ -259,12 +259,12 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_3);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -438,19 +438,19 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 384); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 99712); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 100736); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 101760); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 102784); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 103808); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 169344); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 576); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 149056); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 150080); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 151104); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 152128); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 153152); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 218688); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 234880); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 300416); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 284224); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 349760); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -489,12 +489,12 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -503,7 +503,7 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_2 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_v3(key + j, load_v3(key + j) + key_in);
@@ -512,12 +512,12 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_3);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -689,19 +689,19 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 384); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 896); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 50048); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 50560); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 51072); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 51584); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 52096); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 84864); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 576); /* [i: 128] */
+    float *const score = (float *)(void *)(work + 1088); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 74816); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 75328); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 75840); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 76352); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 76864); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 109632); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 117632); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 150400); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 142400); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 175168); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -740,12 +740,12 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -754,7 +754,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_2 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_any(key + j, load_any(key + j) + key_in);
@@ -763,12 +763,12 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any(load_any(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_3);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -831,13 +831,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){cosine_rows_v4, 256, 324992};
+        return (struct version){cosine_rows_v4, 256, 386624};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){cosine_rows_v3, 256, 324992};
+        return (struct version){cosine_rows_v3, 256, 386624};
 #endif
-    return (struct version){cosine_rows_any, 128, 174976};
+    return (struct version){cosine_rows_any, 128, 212032};
 }
 
 /* ==== the interface ==== */

@@ -48,11 +48,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 331 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 605696 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 741632 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 605696 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 741632 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 340480 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 427264 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #include "hedgehog.h"
@@ -216,22 +216,22 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
     float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
     float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 159744); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 160128); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 184704); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 185088); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 185472); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 185856); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 284160); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 382464); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 383488); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 384512); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 450048); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 172032); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 172608); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 209472); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 210048); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 210624); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 211200); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 358656); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 506112); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 507136); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 508160); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 573696); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 515584); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 581120); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 639232); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 704768); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -319,15 +319,15 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v4(3, 96, 64, 64,
-               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 64, 64,
+               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -336,7 +336,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_2_in = load_v4(key_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v4(key_2_in, load_v4(key + c * 96 + j));
+                key_2_in = max_v4(key_2_in, load_v4(key + c * 144 + j));
             }
             store_v4(key_2 + j, key_2_in);
         }
@@ -349,8 +349,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_2_9 = load_v4(key_2 + j);
             vec_v4 key_4_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new10 = exp_v4(load_v4(key + c * 96 + j) - key_2_9);
-                store_v4(key_3 + c * 96 + j, key_3_new10);
+                const vec_v4 key_3_new10 = exp_v4(load_v4(key + c * 144 + j) - key_2_9);
+                store_v4(key_3 + c * 144 + j, key_3_new10);
                 key_4_in += key_3_new10;
             }
             store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
@@ -364,10 +364,10 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_4_11 = load_v4(key_4 + j);
             vec_v4 key_7_in = load_v4(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) / key_4_11);
-                const vec_v4 key_12 = load_v4(key + c * 96 + j);
+                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) / key_4_11);
+                const vec_v4 key_12 = load_v4(key + c * 144 + j);
                 const vec_v4 key_new13 = -key_12;
-                store_v4(key + c * 96 + j, key_new13);
+                store_v4(key + c * 144 + j, key_new13);
                 key_7_in = max_v4(key_7_in, key_new13);
             }
             store_v4(key_7 + j, key_7_in);
@@ -381,9 +381,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_7_15 = load_v4(key_7 + j);
             vec_v4 key_9_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_14 = load_v4(key + c * 96 + j);
+                const vec_v4 key_14 = load_v4(key + c * 144 + j);
                 const vec_v4 key_new16 = exp_v4(key_14 - key_7_15);
-                store_v4(key + c * 96 + j, key_new16);
+                store_v4(key + c * 144 + j, key_new16);
                 key_9_in += key_new16;
             }
             store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
@@ -392,15 +392,15 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_9_17 = load_v4(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 96 + j, load_v4(key + c * 96 + j) / key_9_17);
+                store_v4(key + c * 144 + j, load_v4(key + c * 144 + j) / key_9_17);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
         dot_v4(4, 256, j1 - j0, 64,
-               key_3, 1, 96, query_3, 256, score, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key * query */
         dot_v4(4, 256, j1 - j0, 64,
-               key, 1, 96, query, 256, score_2, 256, 0, NULL, NULL);
+               key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
         /* score = score + score_2 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -987,22 +987,22 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
     float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
     float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 159744); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 160128); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 184704); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 185088); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 185472); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 185856); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 284160); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 382464); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 383488); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 384512); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 450048); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 172032); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 172608); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 209472); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 210048); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 210624); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 211200); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 358656); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 506112); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 507136); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 508160); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 573696); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 515584); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 581120); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 639232); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 704768); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1090,15 +1090,15 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v3(2, 96, 64, 64,
-               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 64, 64,
+               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -1107,7 +1107,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_2_in = load_v3(key_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v3(key_2_in, load_v3(key + c * 96 + j));
+                key_2_in = max_v3(key_2_in, load_v3(key + c * 144 + j));
             }
             store_v3(key_2 + j, key_2_in);
         }
@@ -1120,8 +1120,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_2_9 = load_v3(key_2 + j);
             vec_v3 key_4_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new10 = exp_v3(load_v3(key + c * 96 + j) - key_2_9);
-                store_v3(key_3 + c * 96 + j, key_3_new10);
+                const vec_v3 key_3_new10 = exp_v3(load_v3(key + c * 144 + j) - key_2_9);
+                store_v3(key_3 + c * 144 + j, key_3_new10);
                 key_4_in += key_3_new10;
             }
             store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
@@ -1135,10 +1135,10 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_4_11 = load_v3(key_4 + j);
             vec_v3 key_7_in = load_v3(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) / key_4_11);
-                const vec_v3 key_12 = load_v3(key + c * 96 + j);
+                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) / key_4_11);
+                const vec_v3 key_12 = load_v3(key + c * 144 + j);
                 const vec_v3 key_new13 = -key_12;
-                store_v3(key + c * 96 + j, key_new13);
+                store_v3(key + c * 144 + j, key_new13);
                 key_7_in = max_v3(key_7_in, key_new13);
             }
             store_v3(key_7 + j, key_7_in);
@@ -1152,9 +1152,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_7_15 = load_v3(key_7 + j);
             vec_v3 key_9_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_14 = load_v3(key + c * 96 + j);
+                const vec_v3 key_14 = load_v3(key + c * 144 + j);
                 const vec_v3 key_new16 = exp_v3(key_14 - key_7_15);
-                store_v3(key + c * 96 + j, key_new16);
+                store_v3(key + c * 144 + j, key_new16);
                 key_9_in += key_new16;
             }
             store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
@@ -1163,15 +1163,15 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_9_17 = load_v3(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 96 + j, load_v3(key + c * 96 + j) / key_9_17);
+                store_v3(key + c * 144 + j, load_v3(key + c * 144 + j) / key_9_17);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
         dot_v3(2, 256, j1 - j0, 64,
-               key_3, 1, 96, query_3, 256, score, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key * query */
         dot_v3(2, 256, j1 - j0, 64,
-               key, 1, 96, query, 256, score_2, 256, 0, NULL, NULL);
+               key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
         /* score = score + score_2 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1756,22 +1756,22 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     float *const query_4 = (float *)(void *)(work + 66048); /* [i: 128] */
     float *const query_7 = (float *)(void *)(work + 66560); /* [i: 128] */
     float *const query_9 = (float *)(void *)(work + 67072); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 67584); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 92160); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 92544); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 117120); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 117504); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 117888); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 118272); /* [j: 96, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 167424); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 216576); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 217088); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 217600); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 250368); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 67584); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 104448); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 105024); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 141888); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 142464); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 143040); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 143616); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 217344); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 291072); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 291584); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 292096); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 324864); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 283136); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 315904); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 357632); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 390400); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1859,15 +1859,15 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_any(2, 96, 64, 64,
-               features_wk, 1, 64, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_any(2, 144, 64, 64,
+               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -1876,7 +1876,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_2_in = load_any(key_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_any(key_2_in, load_any(key + c * 96 + j));
+                key_2_in = max_any(key_2_in, load_any(key + c * 144 + j));
             }
             store_any(key_2 + j, key_2_in);
         }
@@ -1889,8 +1889,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_2_9 = load_any(key_2 + j);
             vec_any key_4_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new10 = exp_any(load_any(key + c * 96 + j) - key_2_9);
-                store_any(key_3 + c * 96 + j, key_3_new10);
+                const vec_any key_3_new10 = exp_any(load_any(key + c * 144 + j) - key_2_9);
+                store_any(key_3 + c * 144 + j, key_3_new10);
                 key_4_in += key_3_new10;
             }
             store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
@@ -1904,10 +1904,10 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_4_11 = load_any(key_4 + j);
             vec_any key_7_in = load_any(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) / key_4_11);
-                const vec_any key_12 = load_any(key + c * 96 + j);
+                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) / key_4_11);
+                const vec_any key_12 = load_any(key + c * 144 + j);
                 const vec_any key_new13 = -key_12;
-                store_any(key + c * 96 + j, key_new13);
+                store_any(key + c * 144 + j, key_new13);
                 key_7_in = max_any(key_7_in, key_new13);
             }
             store_any(key_7 + j, key_7_in);
@@ -1921,9 +1921,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_7_15 = load_any(key_7 + j);
             vec_any key_9_in = {0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_14 = load_any(key + c * 96 + j);
+                const vec_any key_14 = load_any(key + c * 144 + j);
                 const vec_any key_new16 = exp_any(key_14 - key_7_15);
-                store_any(key + c * 96 + j, key_new16);
+                store_any(key + c * 144 + j, key_new16);
                 key_9_in += key_new16;
             }
             store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
@@ -1932,15 +1932,15 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_9_17 = load_any(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 96 + j, load_any(key + c * 96 + j) / key_9_17);
+                store_any(key + c * 144 + j, load_any(key + c * 144 + j) / key_9_17);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
         dot_any(2, 128, j1 - j0, 64,
-               key_3, 1, 96, query_3, 128, score, 128, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 128, score, 128, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key * query */
         dot_any(2, 128, j1 - j0, 64,
-               key, 1, 96, query, 128, score_2, 128, 0, NULL, NULL);
+               key, 1, 144, query, 128, score_2, 128, 0, NULL, NULL);
         /* score = score + score_2 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2408,17 +2408,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v4, 0, 365312};
-        return (struct version){hedgehog_rows_v4, 256, 605696};
+        return (struct version){hedgehog_rows_v4, 256, 741632};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v3, 0, 365312};
-        return (struct version){hedgehog_rows_v3, 256, 605696};
+        return (struct version){hedgehog_rows_v3, 256, 741632};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_any, 0, 365312};
-    return (struct version){hedgehog_rows_any, 128, 340480};
+    return (struct version){hedgehog_rows_any, 128, 427264};
 }
 
 /* ==== the interface ==== */

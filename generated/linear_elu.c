@@ -26,11 +26,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 198 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 321536 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 148736 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 321536 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 148736 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 173056 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 148736 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_elu.c … -lattnrt -lm */
 #include "linear_elu.h"
@@ -186,15 +186,15 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 98304); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 99328); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 100352); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 165888); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 231424); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 296960); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -219,22 +219,22 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_1 = load_v4(k_tile + d * 96 + j);
-                store_v4(k_tile + d * 96 + j, pick_v4(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v4(min_v4(k_tile_1, splat_v4(0.0f)))));
+                const vec_v4 k_tile_1 = load_v4(k_tile + d * 144 + j);
+                store_v4(k_tile + d * 144 + j, pick_v4(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v4(min_v4(k_tile_1, splat_v4(0.0f)))));
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -577,15 +577,15 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 98304); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 99328); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 100352); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 165888); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 231424); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 296960); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -610,22 +610,22 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_1 = load_v3(k_tile + d * 96 + j);
-                store_v3(k_tile + d * 96 + j, pick_v3(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v3(min_v3(k_tile_1, splat_v3(0.0f)))));
+                const vec_v3 k_tile_1 = load_v3(k_tile + d * 144 + j);
+                store_v3(k_tile + d * 144 + j, pick_v3(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v3(min_v3(k_tile_1, splat_v3(0.0f)))));
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -966,15 +966,15 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 49152); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 49664); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 50176); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 82944); /* [e: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 115712); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 148480); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -999,22 +999,22 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_1 = load_any(k_tile + d * 96 + j);
-                store_any(k_tile + d * 96 + j, pick_any(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_any(min_any(k_tile_1, splat_any(0.0f)))));
+                const vec_any k_tile_1 = load_any(k_tile + d * 144 + j);
+                store_any(k_tile + d * 144 + j, pick_any(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_any(min_any(k_tile_1, splat_any(0.0f)))));
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -1246,17 +1246,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){linear_elu_linear_v4, 0, 148736};
-        return (struct version){linear_elu_rows_v4, 256, 321536};
+        return (struct version){linear_elu_rows_v4, 256, 382976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){linear_elu_linear_v3, 0, 148736};
-        return (struct version){linear_elu_rows_v3, 256, 321536};
+        return (struct version){linear_elu_rows_v3, 256, 382976};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){linear_elu_linear_any, 0, 148736};
-    return (struct version){linear_elu_rows_any, 128, 173056};
+    return (struct version){linear_elu_rows_any, 128, 209920};
 }
 
 /* ==== the interface ==== */

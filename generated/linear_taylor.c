@@ -32,12 +32,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 68 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 322944 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 256 queries and 96 keys; 283520 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 322944 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 256 queries and 96 keys; 283520 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 173952 bytes of workspace a thread
-     generic    linear    tiles of 128 queries and 96 keys; 183680 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 384576 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 256 queries and 144 keys; 308480 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 384576 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 256 queries and 144 keys; 308480 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 211008 bytes of workspace a thread
+     generic    linear    tiles of 128 queries and 144 keys; 208640 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
 #include "linear_taylor.h"
 
@@ -174,16 +174,16 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 1024); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 99712); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 100736); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 101760); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 167296); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 1024); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 149056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 150080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 151104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 216640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 232832); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 298368); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 282176); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 347712); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -221,12 +221,12 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -235,7 +235,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_2 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_v4(key + j, load_v4(key + j) + key_in);
@@ -244,12 +244,12 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_3);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             vec_v4 row_sum_in = {0};
@@ -295,21 +295,21 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [f: 65, j: 96] */
-    float *const state = (float *)(void *)(work + 25344); /* [f: 80] */
-    float *const state_rest = (float *)(void *)(work + 25664); /* [f: 80] */
-    float *const state_2 = (float *)(void *)(work + 25984); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 42624); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 59264); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 60288); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 126848); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 127872); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(work + 38016); /* [f: 80] */
+    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 80] */
+    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(work + 71936); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 72960); /* [f: 65, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 139520); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 140544); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 193408); /* [d: 64, j: 96] */
-    float *const q_tile = (float *)(void *)(work + 217984); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 206080); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 242944); /* [d: 64, i: 256] */
     /* state = 0.0f; state_rest = 0.0f */
     for (int64_t f = 0; f < 65; f += 16) {
         store_v4(state + f, splat_v4(0.0f));
@@ -323,12 +323,12 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -337,7 +337,7 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 144 + j);
                 key_in += k_tile_0 * k_tile_0;
             }
             store_v4(key + j, load_v4(key + j) + key_in);
@@ -346,20 +346,20 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_1);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_1);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 65; f++) {
-                store_v4(key_3 + f * 96 + j, (f < 64) ? load_v4(k_tile + least(f, 63) * 96 + j) : splat_v4(1.0f));
+                store_v4(key_3 + f * 144 + j, (f < 64) ? load_v4(k_tile + least(f, 63) * 144 + j) : splat_v4(1.0f));
             }
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
             vec_v4 lane_sums = {0};
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_3 + f * 96 + j);
+                const vec_v4 term = load_v4(key_3 + f * 144 + j);
                 if (j + 16 <= j1 - j0) lane_sums += term;
                 else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
@@ -371,7 +371,7 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_v4(4, 64, 65, j1 - j0,
-               key_3, 96, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
     }
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = n_q;
@@ -543,16 +543,16 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 1024); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 99712); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 100736); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 101760); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 167296); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 1024); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 149056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 150080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 151104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 216640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 232832); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 298368); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 282176); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 347712); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -590,12 +590,12 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -604,7 +604,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_2 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_v3(key + j, load_v3(key + j) + key_in);
@@ -613,12 +613,12 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_3);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             vec_v3 row_sum_in = {0};
@@ -664,21 +664,21 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [f: 65, j: 96] */
-    float *const state = (float *)(void *)(work + 25344); /* [f: 72] */
-    float *const state_rest = (float *)(void *)(work + 25664); /* [f: 72] */
-    float *const state_2 = (float *)(void *)(work + 25984); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 42624); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 59264); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 60288); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 126848); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 127872); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(work + 38016); /* [f: 72] */
+    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 72] */
+    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(work + 71936); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 72960); /* [f: 65, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 139520); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 140544); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 193408); /* [d: 64, j: 96] */
-    float *const q_tile = (float *)(void *)(work + 217984); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 206080); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 242944); /* [d: 64, i: 256] */
     /* state = 0.0f; state_rest = 0.0f */
     for (int64_t f = 0; f < 65; f += 8) {
         store_v3(state + f, splat_v3(0.0f));
@@ -692,12 +692,12 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -706,7 +706,7 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 144 + j);
                 key_in += k_tile_0 * k_tile_0;
             }
             store_v3(key + j, load_v3(key + j) + key_in);
@@ -715,20 +715,20 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_1);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_1);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 65; f++) {
-                store_v3(key_3 + f * 96 + j, (f < 64) ? load_v3(k_tile + least(f, 63) * 96 + j) : splat_v3(1.0f));
+                store_v3(key_3 + f * 144 + j, (f < 64) ? load_v3(k_tile + least(f, 63) * 144 + j) : splat_v3(1.0f));
             }
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
             vec_v3 lane_sums = {0};
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_3 + f * 96 + j);
+                const vec_v3 term = load_v3(key_3 + f * 144 + j);
                 if (j + 8 <= j1 - j0) lane_sums += term;
                 else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
@@ -740,7 +740,7 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_v3(2, 64, 65, j1 - j0,
-               key_3, 96, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
     }
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = n_q;
@@ -910,16 +910,16 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 512); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 896); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 50048); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 50560); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 51072); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 83840); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 512); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 1088); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 74816); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 75328); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 75840); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 108608); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 116608); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 149376); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 141376); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 174144); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -957,12 +957,12 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -971,7 +971,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_2 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
                 key_in += k_tile_2 * k_tile_2;
             }
             store_any(key + j, load_any(key + j) + key_in);
@@ -980,12 +980,12 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any(load_any(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_3);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_3);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             vec_any row_sum_in = {0};
@@ -1031,21 +1031,21 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [f: 65, j: 96] */
-    float *const state = (float *)(void *)(work + 25344); /* [f: 68] */
-    float *const state_rest = (float *)(void *)(work + 25664); /* [f: 68] */
-    float *const state_2 = (float *)(void *)(work + 25984); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 42624); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 59264); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 59776); /* [f: 65, i: 128] */
-    float *const query_4 = (float *)(void *)(work + 93056); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 93568); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(work + 38016); /* [f: 68] */
+    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 68] */
+    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
+    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(work + 71936); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 72448); /* [f: 65, i: 128] */
+    float *const query_4 = (float *)(void *)(work + 105728); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 106240); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 126336); /* [d: 64, j: 96] */
-    float *const q_tile = (float *)(void *)(work + 150912); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 139008); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 175872); /* [d: 64, i: 128] */
     /* state = 0.0f; state_rest = 0.0f */
     for (int64_t f = 0; f < 65; f += 4) {
         store_any(state + f, splat_any(0.0f));
@@ -1059,12 +1059,12 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1073,7 +1073,7 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 144 + j);
                 key_in += k_tile_0 * k_tile_0;
             }
             store_any(key + j, load_any(key + j) + key_in);
@@ -1082,20 +1082,20 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = 1.0f / sqrt_any(load_any(key + j));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_1);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_1);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 65; f++) {
-                store_any(key_3 + f * 96 + j, (f < 64) ? load_any(k_tile + least(f, 63) * 96 + j) : splat_any(1.0f));
+                store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + least(f, 63) * 144 + j) : splat_any(1.0f));
             }
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
             vec_any lane_sums = {0};
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_3 + f * 96 + j);
+                const vec_any term = load_any(key_3 + f * 144 + j);
                 if (j + 4 <= j1 - j0) lane_sums += term;
                 else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
@@ -1107,7 +1107,7 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_any(2, 64, 65, j1 - j0,
-               key_3, 96, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
     }
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = n_q;
@@ -1184,18 +1184,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v4, 0, 283520};
-        return (struct version){linear_taylor_rows_v4, 256, 322944};
+        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v4, 0, 308480};
+        return (struct version){linear_taylor_rows_v4, 256, 384576};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v3, 0, 283520};
-        return (struct version){linear_taylor_rows_v3, 256, 322944};
+        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v3, 0, 308480};
+        return (struct version){linear_taylor_rows_v3, 256, 384576};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_any, 0, 183680};
-    return (struct version){linear_taylor_rows_any, 128, 173952};
+    if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_any, 0, 208640};
+    return (struct version){linear_taylor_rows_any, 128, 211008};
 }
 
 /* ==== the interface ==== */

@@ -27,9 +27,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 96 keys; 74752 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp local_blocks.c … -lattnrt -lm */
 #include "local_blocks.h"
 
@@ -175,16 +175,16 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 24576); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 24832); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 25088); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 25344); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 25600); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 58368); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -209,8 +209,8 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v4(4, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -391,16 +391,16 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 24576); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 24832); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 25088); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 25344); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 25600); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 58368); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -425,8 +425,8 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v3(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -605,16 +605,16 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 24576); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 24832); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 25088); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 25344); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 25600); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 58368); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -639,8 +639,8 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_any(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -715,13 +715,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){local_blocks_rows_v4, 64, 74752};
+        return (struct version){local_blocks_rows_v4, 64, 87040};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){local_blocks_rows_v3, 64, 74752};
+        return (struct version){local_blocks_rows_v3, 64, 87040};
 #endif
-    return (struct version){local_blocks_rows_any, 64, 74752};
+    return (struct version){local_blocks_rows_any, 64, 87040};
 }
 
 /* ==== the interface ==== */

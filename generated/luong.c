@@ -26,9 +26,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 96 keys; 91136 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp luong.c … -lattnrt -lm */
 #include "luong.h"
 
@@ -175,16 +175,16 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 40960); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 41216); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 41472); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 41728); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 58368); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -212,8 +212,8 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over c of k * query */
         dot_v4(4, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, query, 64, score, 64, 0, NULL, NULL);
@@ -386,16 +386,16 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 40960); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 41216); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 41472); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 41728); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 58368); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -423,8 +423,8 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over c of k * query */
         dot_v3(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, query, 64, score, 64, 0, NULL, NULL);
@@ -595,16 +595,16 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 40960); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 41216); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 41472); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 41728); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 41984); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 58368); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -632,8 +632,8 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over c of k * query */
         dot_any(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, query, 64, score, 64, 0, NULL, NULL);
@@ -699,13 +699,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){luong_rows_v4, 64, 91136};
+        return (struct version){luong_rows_v4, 64, 103424};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){luong_rows_v3, 64, 91136};
+        return (struct version){luong_rows_v3, 64, 103424};
 #endif
-    return (struct version){luong_rows_any, 64, 91136};
+    return (struct version){luong_rows_any, 64, 103424};
 }
 
 /* ==== the interface ==== */

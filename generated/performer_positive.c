@@ -37,9 +37,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 850688 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 850688 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 519936 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1010816 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1010816 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 630912 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #include "performer_positive.h"
 
@@ -189,22 +189,22 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
     float *const query_6 = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 96] */
-    float *const query_7 = (float *)(void *)(work + 264576); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 330112); /* [c: 256, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 428416); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 428800); /* [j: 96, i: 256] */
-    float *const weight = (float *)(void *)(work + 527104); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 625408); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 626432); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 627456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 628480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 629504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 695040); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 144] */
+    float *const query_7 = (float *)(void *)(work + 264768); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 330304); /* [c: 256, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 477760); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 478336); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 625792); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 773248); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 774272); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 775296); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 776320); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 777344); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 842880); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 760576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 826112); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 908416); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 973952); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -276,12 +276,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(0.0f));
@@ -290,16 +290,16 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_v4(k_tile + d * 96 + j, k_tile_new7);
+                store_v4(k_tile + d * 144 + j, k_tile_new7);
                 key_2_in += k_tile_new7 * k_tile_new7;
             }
             store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of query_7 * k_tile */
-        dot_v4(3, 96, 256, 64,
-               query_7, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_5 = -FLT_MAX */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_5 + j, splat_v4(-FLT_MAX));
@@ -309,9 +309,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             const vec_v4 t_9 = load_v4(key_2 + j) * 0.7213475f;
             vec_v4 key_5_in = load_v4(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_8 = load_v4(key_3 + c * 96 + j);
+                const vec_v4 key_3_8 = load_v4(key_3 + c * 144 + j);
                 const vec_v4 key_3_new10 = key_3_8 - t_9;
-                store_v4(key_3 + c * 96 + j, key_3_new10);
+                store_v4(key_3 + c * 144 + j, key_3_new10);
                 key_5_in = max_v4(key_5_in, key_3_new10);
             }
             store_v4(key_5 + j, key_5_in);
@@ -320,12 +320,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_5_11 = load_v4(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 96 + j, exp2_v4(load_v4(key_3 + c * 96 + j) - key_5_11));
+                store_v4(key_3 + c * 144 + j, exp2_v4(load_v4(key_3 + c * 144 + j) - key_5_11));
             }
         }
         /* score[j][i] = sum over c of key_3 * query_4 */
         dot_v4(4, 256, j1 - j0, 256,
-               key_3, 1, 96, query_4, 256, score, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_4, 256, score, 256, 0, NULL, NULL);
         /* weight = query_6 + key_5 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 query_6_12 = load_v4(query_6 + i);
@@ -532,22 +532,22 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
     float *const query_6 = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 96] */
-    float *const query_7 = (float *)(void *)(work + 264576); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 330112); /* [c: 256, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 428416); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 428800); /* [j: 96, i: 256] */
-    float *const weight = (float *)(void *)(work + 527104); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 625408); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 626432); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 627456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 628480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 629504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 695040); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 144] */
+    float *const query_7 = (float *)(void *)(work + 264768); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 330304); /* [c: 256, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 477760); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 478336); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 625792); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 773248); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 774272); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 775296); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 776320); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 777344); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 842880); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 760576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 826112); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 908416); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 973952); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -619,12 +619,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(0.0f));
@@ -633,16 +633,16 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_v3(k_tile + d * 96 + j, k_tile_new7);
+                store_v3(k_tile + d * 144 + j, k_tile_new7);
                 key_2_in += k_tile_new7 * k_tile_new7;
             }
             store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of query_7 * k_tile */
-        dot_v3(2, 96, 256, 64,
-               query_7, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_5 = -FLT_MAX */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_5 + j, splat_v3(-FLT_MAX));
@@ -652,9 +652,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
             vec_v3 key_5_in = load_v3(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_8 = load_v3(key_3 + c * 96 + j);
+                const vec_v3 key_3_8 = load_v3(key_3 + c * 144 + j);
                 const vec_v3 key_3_new10 = key_3_8 - t_9;
-                store_v3(key_3 + c * 96 + j, key_3_new10);
+                store_v3(key_3 + c * 144 + j, key_3_new10);
                 key_5_in = max_v3(key_5_in, key_3_new10);
             }
             store_v3(key_5 + j, key_5_in);
@@ -663,12 +663,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_5_11 = load_v3(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 96 + j, exp2_v3(load_v3(key_3 + c * 96 + j) - key_5_11));
+                store_v3(key_3 + c * 144 + j, exp2_v3(load_v3(key_3 + c * 144 + j) - key_5_11));
             }
         }
         /* score[j][i] = sum over c of key_3 * query_4 */
         dot_v3(2, 256, j1 - j0, 256,
-               key_3, 1, 96, query_4, 256, score, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_4, 256, score, 256, 0, NULL, NULL);
         /* weight = query_6 + key_5 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 query_6_12 = load_v3(query_6 + i);
@@ -873,22 +873,22 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_4 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
     float *const query_6 = (float *)(void *)(work + 131584); /* [i: 128] */
-    float *const key_2 = (float *)(void *)(work + 132096); /* [j: 96] */
-    float *const query_7 = (float *)(void *)(work + 132480); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 198016); /* [c: 256, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 296320); /* [j: 96] */
-    float *const score = (float *)(void *)(work + 296704); /* [j: 96, i: 128] */
-    float *const weight = (float *)(void *)(work + 345856); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 395008); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 395520); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 396032); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 396544); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 397056); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 429824); /* [e: 64, i: 128] */
+    float *const key_2 = (float *)(void *)(work + 132096); /* [j: 144] */
+    float *const query_7 = (float *)(void *)(work + 132672); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 198208); /* [c: 256, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 345664); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 346240); /* [j: 144, i: 128] */
+    float *const weight = (float *)(void *)(work + 419968); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 493696); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 494208); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 494720); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 495232); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 495744); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 528512); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 462592); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 495360); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 561280); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 594048); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -960,12 +960,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(0.0f));
@@ -974,16 +974,16 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_6 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_any(k_tile + d * 96 + j, k_tile_new7);
+                store_any(k_tile + d * 144 + j, k_tile_new7);
                 key_2_in += k_tile_new7 * k_tile_new7;
             }
             store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of query_7 * k_tile */
-        dot_any(2, 96, 256, 64,
-               query_7, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_5 = -FLT_MAX */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_5 + j, splat_any(-FLT_MAX));
@@ -993,9 +993,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
             vec_any key_5_in = load_any(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_8 = load_any(key_3 + c * 96 + j);
+                const vec_any key_3_8 = load_any(key_3 + c * 144 + j);
                 const vec_any key_3_new10 = key_3_8 - t_9;
-                store_any(key_3 + c * 96 + j, key_3_new10);
+                store_any(key_3 + c * 144 + j, key_3_new10);
                 key_5_in = max_any(key_5_in, key_3_new10);
             }
             store_any(key_5 + j, key_5_in);
@@ -1004,12 +1004,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_5_11 = load_any(key_5 + j);
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 96 + j, exp2_any(load_any(key_3 + c * 96 + j) - key_5_11));
+                store_any(key_3 + c * 144 + j, exp2_any(load_any(key_3 + c * 144 + j) - key_5_11));
             }
         }
         /* score[j][i] = sum over c of key_3 * query_4 */
         dot_any(2, 128, j1 - j0, 256,
-               key_3, 1, 96, query_4, 128, score, 128, 0, NULL, NULL);
+               key_3, 1, 144, query_4, 128, score, 128, 0, NULL, NULL);
         /* weight = query_6 + key_5 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any query_6_12 = load_any(query_6 + i);
@@ -1106,13 +1106,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){performer_positive_rows_v4, 256, 850688};
+        return (struct version){performer_positive_rows_v4, 256, 1010816};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){performer_positive_rows_v3, 256, 850688};
+        return (struct version){performer_positive_rows_v3, 256, 1010816};
 #endif
-    return (struct version){performer_positive_rows_any, 128, 519936};
+    return (struct version){performer_positive_rows_any, 128, 630912};
 }
 
 /* ==== the interface ==== */

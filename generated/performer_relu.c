@@ -30,11 +30,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 597 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 681984 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 792576 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 681984 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 792576 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 402432 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 488448 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_relu.c … -lattnrt -lm */
 #include "performer_relu.h"
@@ -168,16 +168,16 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256] */
-    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 360448); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 458752); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 459776); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 460800); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 526336); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 557056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 558080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 559104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 591872); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 657408); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 690176); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 755712); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -204,24 +204,24 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v4(3, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key + c * 96 + j, max_v4(load_v4(key + c * 96 + j), splat_v4(0.0f)) + 0.001f);
+                store_v4(key + c * 144 + j, max_v4(load_v4(key + c * 144 + j), splat_v4(0.0f)) + 0.001f);
             }
         }
         /* score[j][i] = sum over c of key * query */
         dot_v4(4, 256, j1 - j0, 256,
-               key, 1, 96, query, 256, score, 256, 0, NULL, NULL);
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -552,16 +552,16 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256] */
-    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 360448); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 458752); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 459776); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 460800); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 526336); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 557056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 558080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 559104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 591872); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 657408); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 690176); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 755712); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -588,24 +588,24 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key + c * 96 + j, max_v3(load_v3(key + c * 96 + j), splat_v3(0.0f)) + 0.001f);
+                store_v3(key + c * 144 + j, max_v3(load_v3(key + c * 144 + j), splat_v3(0.0f)) + 0.001f);
             }
         }
         /* score[j][i] = sum over c of key * query */
         dot_v3(2, 256, j1 - j0, 256,
-               key, 1, 96, query, 256, score, 256, 0, NULL, NULL);
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -934,16 +934,16 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 128] */
-    float *const key = (float *)(void *)(work + 131072); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 229376); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 278528); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 279040); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 279552); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 312320); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 131072); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 352256); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 352768); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 353280); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 386048); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 345088); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 377856); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 418816); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 451584); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -970,24 +970,24 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key + c * 96 + j, max_any(load_any(key + c * 96 + j), splat_any(0.0f)) + 0.001f);
+                store_any(key + c * 144 + j, max_any(load_any(key + c * 144 + j), splat_any(0.0f)) + 0.001f);
             }
         }
         /* score[j][i] = sum over c of key * query */
         dot_any(2, 128, j1 - j0, 256,
-               key, 1, 96, query, 128, score, 128, 0, NULL, NULL);
+               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -1229,17 +1229,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_v4, 0, 445184};
-        return (struct version){performer_relu_rows_v4, 256, 681984};
+        return (struct version){performer_relu_rows_v4, 256, 792576};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_v3, 0, 445184};
-        return (struct version){performer_relu_rows_v3, 256, 681984};
+        return (struct version){performer_relu_rows_v3, 256, 792576};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_any, 0, 445184};
-    return (struct version){performer_relu_rows_any, 128, 402432};
+    return (struct version){performer_relu_rows_any, 128, 488448};
 }
 
 /* ==== the interface ==== */

@@ -40,9 +40,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 1242496 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 732032 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1500736 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1500736 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 916544 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #include "performer_trig.h"
 
@@ -207,22 +207,22 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
     float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
-    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 525696); /* [c: 256, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 624000); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 722304); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 820608); /* [j: 96, i: 256] */
-    float *const weight = (float *)(void *)(work + 918912); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 1017216); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 1018240); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1019264); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1020288); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1021312); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1086848); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 968256); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 1115712); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 1263168); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 1264192); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1265216); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1266240); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1267264); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1332800); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1152384); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 1217920); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 1398336); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 1463872); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -269,12 +269,12 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(0.0f));
@@ -283,32 +283,32 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_5 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_5 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_v4(k_tile + d * 96 + j, k_tile_new6);
+                store_v4(k_tile + d * 144 + j, k_tile_new6);
                 key_2_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v4(3, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_7 = load_v4(key_3 + c * 96 + j);
+                const vec_v4 key_3_7 = load_v4(key_3 + c * 144 + j);
                 const wide_v4 angle8 = __builtin_convertvector(key_3_7, wide_v4);
-                store_v4(key_sin + c * 96 + j, sin_v4(&angle8));
+                store_v4(key_sin + c * 144 + j, sin_v4(&angle8));
                 const wide_v4 angle9 = __builtin_convertvector(key_3_7, wide_v4);
-                store_v4(key_3 + c * 96 + j, cos_v4(&angle9));
+                store_v4(key_3 + c * 144 + j, cos_v4(&angle9));
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
         dot_v4(4, 256, j1 - j0, 256,
-               key_sin, 1, 96, query_sin, 256, score, 256, 0, NULL, NULL);
+               key_sin, 1, 144, query_sin, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
         dot_v4(4, 256, j1 - j0, 256,
-               key_3, 1, 96, query_3, 256, score_2, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 256, score_2, 256, 0, NULL, NULL);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
@@ -531,22 +531,22 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
     float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
-    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 525696); /* [c: 256, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 624000); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 722304); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 820608); /* [j: 96, i: 256] */
-    float *const weight = (float *)(void *)(work + 918912); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 1017216); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 1018240); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1019264); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1020288); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1021312); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1086848); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 968256); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 1115712); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 1263168); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 1264192); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1265216); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1266240); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1267264); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1332800); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1152384); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 1217920); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 1398336); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 1463872); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -593,12 +593,12 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(0.0f));
@@ -607,32 +607,32 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_5 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_5 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_v3(k_tile + d * 96 + j, k_tile_new6);
+                store_v3(k_tile + d * 144 + j, k_tile_new6);
                 key_2_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_7 = load_v3(key_3 + c * 96 + j);
+                const vec_v3 key_3_7 = load_v3(key_3 + c * 144 + j);
                 const wide_v3 angle8 = __builtin_convertvector(key_3_7, wide_v3);
-                store_v3(key_sin + c * 96 + j, sin_v3(&angle8));
+                store_v3(key_sin + c * 144 + j, sin_v3(&angle8));
                 const wide_v3 angle9 = __builtin_convertvector(key_3_7, wide_v3);
-                store_v3(key_3 + c * 96 + j, cos_v3(&angle9));
+                store_v3(key_3 + c * 144 + j, cos_v3(&angle9));
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
         dot_v3(2, 256, j1 - j0, 256,
-               key_sin, 1, 96, query_sin, 256, score, 256, 0, NULL, NULL);
+               key_sin, 1, 144, query_sin, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
         dot_v3(2, 256, j1 - j0, 256,
-               key_3, 1, 96, query_3, 256, score_2, 256, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 256, score_2, 256, 0, NULL, NULL);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
@@ -853,22 +853,22 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
     float *const query_sin = (float *)(void *)(work + 131584); /* [c: 256, i: 128] */
-    float *const key_2 = (float *)(void *)(work + 262656); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 263040); /* [c: 256, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 361344); /* [c: 256, j: 96] */
-    float *const score = (float *)(void *)(work + 459648); /* [j: 96, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 508800); /* [j: 96, i: 128] */
-    float *const weight = (float *)(void *)(work + 557952); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 607104); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 607616); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 608128); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 608640); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 609152); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 641920); /* [e: 64, i: 128] */
+    float *const key_2 = (float *)(void *)(work + 262656); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 263232); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 410688); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 558144); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 631872); /* [j: 144, i: 128] */
+    float *const weight = (float *)(void *)(work + 705600); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 779328); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 779840); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 780352); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 780864); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 781376); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 814144); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 674688); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 707456); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 846912); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 879680); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -915,12 +915,12 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(0.0f));
@@ -929,32 +929,32 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_5 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_5 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_any(k_tile + d * 96 + j, k_tile_new6);
+                store_any(k_tile + d * 144 + j, k_tile_new6);
                 key_2_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 96, 256, 64,
-               features_w, 64, 1, k_tile, 96, key_3, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_7 = load_any(key_3 + c * 96 + j);
+                const vec_any key_3_7 = load_any(key_3 + c * 144 + j);
                 const wide_any angle8 = __builtin_convertvector(key_3_7, wide_any);
-                store_any(key_sin + c * 96 + j, sin_any(&angle8));
+                store_any(key_sin + c * 144 + j, sin_any(&angle8));
                 const wide_any angle9 = __builtin_convertvector(key_3_7, wide_any);
-                store_any(key_3 + c * 96 + j, cos_any(&angle9));
+                store_any(key_3 + c * 144 + j, cos_any(&angle9));
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
         dot_any(2, 128, j1 - j0, 256,
-               key_sin, 1, 96, query_sin, 128, score, 128, 0, NULL, NULL);
+               key_sin, 1, 144, query_sin, 128, score, 128, 0, NULL, NULL);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
         dot_any(2, 128, j1 - j0, 256,
-               key_3, 1, 96, query_3, 128, score_2, 128, 0, NULL, NULL);
+               key_3, 1, 144, query_3, 128, score_2, 128, 0, NULL, NULL);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
@@ -1052,13 +1052,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){performer_trig_rows_v4, 256, 1242496};
+        return (struct version){performer_trig_rows_v4, 256, 1500736};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){performer_trig_rows_v3, 256, 1242496};
+        return (struct version){performer_trig_rows_v3, 256, 1500736};
 #endif
-    return (struct version){performer_trig_rows_any, 128, 732032};
+    return (struct version){performer_trig_rows_any, 128, 916544};
 }
 
 /* ==== the interface ==== */

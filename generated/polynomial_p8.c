@@ -40,9 +40,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 324352 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 174848 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 212096 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p8.c … -lattnrt -lm */
 #include "polynomial_p8.h"
 
@@ -182,19 +182,19 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 103168); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 168704); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 234240); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 299776); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -247,12 +247,12 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -261,7 +261,7 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -274,9 +274,9 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 96 + j, k_tile_new6);
+                store_v4(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -285,12 +285,12 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -449,19 +449,19 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 2816); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 101120); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 102144); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 103168); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 168704); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 234240); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 299776); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -514,12 +514,12 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -528,7 +528,7 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -541,9 +541,9 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 96 + j, k_tile_new6);
+                store_v3(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -552,12 +552,12 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -714,19 +714,19 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 1792); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 50944); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 51456); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 51968); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 84736); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
+    float *const score = (float *)(void *)(work + 2176); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 75904); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 76416); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 76928); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 109696); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 117504); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 150272); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 142464); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 175232); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -779,12 +779,12 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -793,7 +793,7 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -806,9 +806,9 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 96 + j, k_tile_new6);
+                store_any(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -817,12 +817,12 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -881,13 +881,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){polynomial_p8_rows_v4, 256, 324352};
+        return (struct version){polynomial_p8_rows_v4, 256, 386176};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){polynomial_p8_rows_v3, 256, 324352};
+        return (struct version){polynomial_p8_rows_v3, 256, 386176};
 #endif
-    return (struct version){polynomial_p8_rows_any, 128, 174848};
+    return (struct version){polynomial_p8_rows_any, 128, 212096};
 }
 
 /* ==== the interface ==== */

@@ -128,11 +128,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 1195 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 2044928 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 2341376 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 2044928 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 2341376 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 1269760 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 1541632 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
 #include "polysketch_learned_r32.h"
@@ -302,49 +302,49 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 3840); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 4864); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 70400); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 332544); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 365312); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 366336); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 367360); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 629504); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 662272); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 924416); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 957184); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 958208); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 959232); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1221376); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1254144); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 1254528); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 1254912); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 1279488); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 1377792); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 1390080); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 1390464); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 1390848); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 1489152); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 1501440); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 1599744); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 1612032); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 1612416); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 1612800); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1711104); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1723392); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1821696); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1822720); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1823744); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1889280); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 4224); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 5248); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 70784); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 332928); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 365696); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 366720); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 367744); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 629888); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 662656); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 924800); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 957568); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 958592); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 959616); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1221760); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1254528); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 1255104); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 1255680); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 1292544); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 1440000); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 1458432); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1459008); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 1459584); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1607040); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 1625472); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1772928); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1791360); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1791936); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1792512); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 1939968); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 1958400); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2105856); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2106880); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2107904); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2173440); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1954816); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2020352); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 2238976); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2304512); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -572,12 +572,12 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -586,7 +586,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -599,9 +599,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_23 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
-                store_v4(k_tile + d * 96 + j, k_tile_new25);
+                store_v4(k_tile + d * 144 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -615,9 +615,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_26 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_26 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new28 = k_tile_26 * t_27;
-                store_v4(k_tile + d * 96 + j, k_tile_new28);
+                store_v4(k_tile + d * 144 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
@@ -631,9 +631,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_29 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_29 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new31 = k_tile_29 - t_30;
-                store_v4(k_tile + d * 96 + j, k_tile_new31);
+                store_v4(k_tile + d * 144 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
@@ -646,23 +646,23 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_32 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_10_33 = load_v4(key_10 + h * 96 + j);
-                store_v4(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                const vec_v4 key_10_33 = load_v4(key_10 + h * 144 + j);
+                store_v4(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -671,7 +671,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 96 + j);
+                key_13_in += load_v4(key_12 + r * 144 + j);
             }
             store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
         }
@@ -684,9 +684,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_35 = load_v4(key_13 + j) * 0.03125f;
             vec_v4 key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_12_34 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_34 = load_v4(key_12 + r * 144 + j);
                 const vec_v4 key_12_new36 = key_12_34 - t_35;
-                store_v4(key_12 + r * 96 + j, key_12_new36);
+                store_v4(key_12 + r * 144 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
@@ -695,44 +695,44 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_17_38 = load_v4(key_17 + h * 96 + j);
-                store_v4(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                const vec_v4 key_17_38 = load_v4(key_17 + h * 144 + j);
+                store_v4(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(3, 96, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_21_40 = load_v4(key_21 + h * 96 + j);
-                store_v4(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                const vec_v4 key_21_40 = load_v4(key_21 + h * 144 + j);
+                store_v4(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -741,7 +741,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 96 + j);
+                key_24_in += load_v4(key_23 + r * 144 + j);
             }
             store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
         }
@@ -754,9 +754,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_42 = load_v4(key_24 + j) * 0.03125f;
             vec_v4 key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_23_41 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_41 = load_v4(key_23 + r * 144 + j);
                 const vec_v4 key_23_new43 = key_23_41 - t_42;
-                store_v4(key_23 + r * 96 + j, key_23_new43);
+                store_v4(key_23 + r * 144 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
@@ -765,32 +765,32 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_28_45 = load_v4(key_28 + h * 96 + j);
-                store_v4(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                const vec_v4 key_28_45 = load_v4(key_28 + h * 144 + j);
+                store_v4(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1866,49 +1866,49 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 3840); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 4864); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 70400); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 332544); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 365312); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 366336); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 367360); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 629504); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 662272); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 924416); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 957184); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 958208); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 959232); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1221376); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1254144); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 1254528); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 1254912); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 1279488); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 1377792); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 1390080); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 1390464); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 1390848); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 1489152); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 1501440); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 1599744); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 1612032); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 1612416); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 1612800); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1711104); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1723392); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1821696); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1822720); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1823744); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1889280); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 4224); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 5248); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 70784); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 332928); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 365696); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 366720); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 367744); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 629888); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 662656); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 924800); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 957568); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 958592); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 959616); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1221760); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1254528); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 1255104); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 1255680); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 1292544); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 1440000); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 1458432); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1459008); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 1459584); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1607040); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 1625472); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1772928); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1791360); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1791936); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1792512); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 1939968); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 1958400); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2105856); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2106880); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2107904); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2173440); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1954816); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2020352); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 2238976); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2304512); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -2136,12 +2136,12 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2150,7 +2150,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -2163,9 +2163,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_23 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
-                store_v3(k_tile + d * 96 + j, k_tile_new25);
+                store_v3(k_tile + d * 144 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -2179,9 +2179,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_26 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_26 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new28 = k_tile_26 * t_27;
-                store_v3(k_tile + d * 96 + j, k_tile_new28);
+                store_v3(k_tile + d * 144 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
@@ -2195,9 +2195,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_29 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_29 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new31 = k_tile_29 - t_30;
-                store_v3(k_tile + d * 96 + j, k_tile_new31);
+                store_v3(k_tile + d * 144 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
@@ -2210,23 +2210,23 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_32 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_10_33 = load_v3(key_10 + h * 96 + j);
-                store_v3(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                const vec_v3 key_10_33 = load_v3(key_10 + h * 144 + j);
+                store_v3(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2235,7 +2235,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 96 + j);
+                key_13_in += load_v3(key_12 + r * 144 + j);
             }
             store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
         }
@@ -2248,9 +2248,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_35 = load_v3(key_13 + j) * 0.03125f;
             vec_v3 key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_12_34 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_34 = load_v3(key_12 + r * 144 + j);
                 const vec_v3 key_12_new36 = key_12_34 - t_35;
-                store_v3(key_12 + r * 96 + j, key_12_new36);
+                store_v3(key_12 + r * 144 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
@@ -2259,44 +2259,44 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_17_38 = load_v3(key_17 + h * 96 + j);
-                store_v3(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                const vec_v3 key_17_38 = load_v3(key_17 + h * 144 + j);
+                store_v3(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 96, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_21_40 = load_v3(key_21 + h * 96 + j);
-                store_v3(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                const vec_v3 key_21_40 = load_v3(key_21 + h * 144 + j);
+                store_v3(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2305,7 +2305,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 96 + j);
+                key_24_in += load_v3(key_23 + r * 144 + j);
             }
             store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
         }
@@ -2318,9 +2318,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_42 = load_v3(key_24 + j) * 0.03125f;
             vec_v3 key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_23_41 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_41 = load_v3(key_23 + r * 144 + j);
                 const vec_v3 key_23_new43 = key_23_41 - t_42;
-                store_v3(key_23 + r * 96 + j, key_23_new43);
+                store_v3(key_23 + r * 144 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
@@ -2329,32 +2329,32 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_28_45 = load_v3(key_28 + h * 96 + j);
-                store_v3(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                const vec_v3 key_28_45 = load_v3(key_28 + h * 144 + j);
+                store_v3(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3428,49 +3428,49 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1792); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 2304); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 2816); /* [d: 64, i: 128] */
-    float *const query_10 = (float *)(void *)(work + 35584); /* [h: 256, i: 128] */
-    float *const query_12 = (float *)(void *)(work + 166656); /* [r: 32, i: 128] */
-    float *const query_13 = (float *)(void *)(work + 183040); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 183552); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 184064); /* [h: 256, i: 128] */
-    float *const query_19 = (float *)(void *)(work + 315136); /* [r: 32, i: 128] */
-    float *const query_21 = (float *)(void *)(work + 331520); /* [h: 256, i: 128] */
-    float *const query_23 = (float *)(void *)(work + 462592); /* [r: 32, i: 128] */
-    float *const query_24 = (float *)(void *)(work + 478976); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 479488); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 480000); /* [h: 256, i: 128] */
-    float *const query_30 = (float *)(void *)(work + 611072); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 627456); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 627840); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 628224); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 652800); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 751104); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 763392); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 763776); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 764160); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 862464); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 874752); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 973056); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 985344); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 985728); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 986112); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1084416); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1096704); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 1145856); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 1146368); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 1146880); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 1179648); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 2176); /* [i: 128] */
+    float *const query_7 = (float *)(void *)(work + 2688); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 3200); /* [d: 64, i: 128] */
+    float *const query_10 = (float *)(void *)(work + 35968); /* [h: 256, i: 128] */
+    float *const query_12 = (float *)(void *)(work + 167040); /* [r: 32, i: 128] */
+    float *const query_13 = (float *)(void *)(work + 183424); /* [i: 128] */
+    float *const query_15 = (float *)(void *)(work + 183936); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 184448); /* [h: 256, i: 128] */
+    float *const query_19 = (float *)(void *)(work + 315520); /* [r: 32, i: 128] */
+    float *const query_21 = (float *)(void *)(work + 331904); /* [h: 256, i: 128] */
+    float *const query_23 = (float *)(void *)(work + 462976); /* [r: 32, i: 128] */
+    float *const query_24 = (float *)(void *)(work + 479360); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 479872); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 480384); /* [h: 256, i: 128] */
+    float *const query_30 = (float *)(void *)(work + 611456); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 627840); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 628416); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 628992); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 665856); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 813312); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 831744); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 832320); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 832896); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 980352); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 998784); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1146240); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1164672); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1165248); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1165824); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 1313280); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 1331712); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 1405440); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 1405952); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 1406464); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 1439232); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1212416); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 1245184); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 1472000); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 1504768); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -3699,12 +3699,12 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3713,7 +3713,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -3726,9 +3726,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_24 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_23 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_23 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
-                store_any(k_tile + d * 96 + j, k_tile_new25);
+                store_any(k_tile + d * 144 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -3742,9 +3742,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_26 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_26 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new28 = k_tile_26 * t_27;
-                store_any(k_tile + d * 96 + j, k_tile_new28);
+                store_any(k_tile + d * 144 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
@@ -3758,9 +3758,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_29 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_29 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new31 = k_tile_29 - t_30;
-                store_any(k_tile + d * 96 + j, k_tile_new31);
+                store_any(k_tile + d * 144 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
@@ -3773,23 +3773,23 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_32 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_10_33 = load_any(key_10 + h * 96 + j);
-                store_any(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
+                const vec_any key_10_33 = load_any(key_10 + h * 144 + j);
+                store_any(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) * key_10_33) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -3798,7 +3798,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 96 + j);
+                key_13_in += load_any(key_12 + r * 144 + j);
             }
             store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
         }
@@ -3811,9 +3811,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_35 = load_any(key_13 + j) * 0.03125f;
             vec_any key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_12_34 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_34 = load_any(key_12 + r * 144 + j);
                 const vec_any key_12_new36 = key_12_34 - t_35;
-                store_any(key_12 + r * 96 + j, key_12_new36);
+                store_any(key_12 + r * 144 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
@@ -3822,44 +3822,44 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_17_38 = load_any(key_17 + h * 96 + j);
-                store_any(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
+                const vec_any key_17_38 = load_any(key_17 + h * 144 + j);
+                store_any(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) * key_17_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 96, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 96, key_21, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_21_40 = load_any(key_21 + h * 96 + j);
-                store_any(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
+                const vec_any key_21_40 = load_any(key_21 + h * 144 + j);
+                store_any(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) * key_21_40) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -3868,7 +3868,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 96 + j);
+                key_24_in += load_any(key_23 + r * 144 + j);
             }
             store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
         }
@@ -3881,9 +3881,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_42 = load_any(key_24 + j) * 0.03125f;
             vec_any key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_23_41 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_41 = load_any(key_23 + r * 144 + j);
                 const vec_any key_23_new43 = key_23_41 - t_42;
-                store_any(key_23 + r * 96 + j, key_23_new43);
+                store_any(key_23 + r * 144 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
@@ -3892,32 +3892,33 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_28_45 = load_any(key_28 + h * 96 + j);
-                store_any(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
+                const vec_any key_28_45 = load_any(key_28 + h * 144 + j);
+                store_any(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) * key_28_45) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 + j)) * 0.176776695f) *
+                    5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 96, query_19, 128, score, 128, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4869,17 +4870,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v4, 0, 1616896};
-        return (struct version){polysketch_learned_r32_rows_v4, 256, 2044928};
+        return (struct version){polysketch_learned_r32_rows_v4, 256, 2341376};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v3, 0, 1616896};
-        return (struct version){polysketch_learned_r32_rows_v3, 256, 2044928};
+        return (struct version){polysketch_learned_r32_rows_v3, 256, 2341376};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_any, 0, 1616896};
-    return (struct version){polysketch_learned_r32_rows_any, 128, 1269760};
+    return (struct version){polysketch_learned_r32_rows_any, 128, 1541632};
 }
 
 /* ==== the interface ==== */

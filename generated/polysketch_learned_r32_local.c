@@ -130,11 +130,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 1387 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 2233344 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 2591232 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 2233344 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 2591232 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 1376256 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 1684992 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1320448 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32_local.c … -lattnrt -lm */
 #include "polysketch_learned_r32_local.h"
@@ -304,52 +304,52 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 3840); /* [d: 64, i: 256] */
-    float *const query_7 = (float *)(void *)(work + 69376); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 135936); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 398080); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 430848); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 431872); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 432896); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 695040); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 727808); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 989952); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 1022720); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1023744); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 1024768); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1286912); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1319680); /* [j: 96] */
-    float *const key_6 = (float *)(void *)(work + 1320064); /* [d: 64, j: 96] */
-    float *const key_7 = (float *)(void *)(work + 1344640); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 1345024); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 1369600); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 1467904); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 1480192); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 1480576); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 1480960); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 1579264); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 1591552); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 1689856); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 1702144); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 1702528); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 1702912); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1801216); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1813504); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 1911808); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 2010112); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 2011136); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 2012160); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 2077696); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 4224); /* [d: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69760); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 70784); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 136320); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 398464); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 431232); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 432256); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 433280); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 695424); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 728192); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 990336); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 1023104); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1024128); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 1025152); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1287296); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1320064); /* [j: 144] */
+    float *const key_6 = (float *)(void *)(work + 1320640); /* [d: 64, j: 144] */
+    float *const key_7 = (float *)(void *)(work + 1357504); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 1358080); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 1394944); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 1542400); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 1560832); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1561408); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 1561984); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1709440); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 1727872); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1875328); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1893760); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1894336); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1894912); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 2042368); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 2060800); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 2208256); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2355712); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2356736); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2357760); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2423296); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 2143232); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2208768); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 2488832); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2554368); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -576,12 +576,12 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -590,7 +590,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -603,9 +603,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_22 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_22 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new24 = k_tile_22 - t_23;
-                store_v4(k_tile + d * 96 + j, k_tile_new24);
+                store_v4(k_tile + d * 144 + j, k_tile_new24);
                 key_3_in += k_tile_new24 * k_tile_new24;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -619,9 +619,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_25 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_25 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new27 = k_tile_25 * t_26;
-                store_v4(k_tile + d * 96 + j, k_tile_new27);
+                store_v4(k_tile + d * 144 + j, k_tile_new27);
                 key_5_in += k_tile_new27;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
@@ -635,8 +635,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const vec_v4 t_28 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 key_6_new29 = load_v4(k_tile + d * 96 + j) - t_28;
-                store_v4(key_6 + d * 96 + j, key_6_new29);
+                const vec_v4 key_6_new29 = load_v4(k_tile + d * 144 + j) - t_28;
+                store_v4(key_6 + d * 144 + j, key_6_new29);
                 key_7_in += key_6_new29 * key_6_new29;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
@@ -649,23 +649,23 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_30 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v4(key_9 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_10_31 = load_v4(key_10 + h * 96 + j);
-                store_v4(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_v4((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                const vec_v4 key_10_31 = load_v4(key_10 + h * 144 + j);
+                store_v4(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_v4((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -674,7 +674,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 96 + j);
+                key_13_in += load_v4(key_12 + r * 144 + j);
             }
             store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
         }
@@ -687,9 +687,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const vec_v4 t_33 = load_v4(key_13 + j) * 0.03125f;
             vec_v4 key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_12_32 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_32 = load_v4(key_12 + r * 144 + j);
                 const vec_v4 key_12_new34 = key_12_32 - t_33;
-                store_v4(key_12 + r * 96 + j, key_12_new34);
+                store_v4(key_12 + r * 144 + j, key_12_new34);
                 key_15_in += key_12_new34 * key_12_new34;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
@@ -698,44 +698,44 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_35 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_17_36 = load_v4(key_17 + h * 96 + j);
-                store_v4(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_v4((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                const vec_v4 key_17_36 = load_v4(key_17 + h * 144 + j);
+                store_v4(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_v4((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_37 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_6 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v4(key_6 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v4(3, 96, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_21_38 = load_v4(key_21 + h * 96 + j);
-                store_v4(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_v4((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                const vec_v4 key_21_38 = load_v4(key_21 + h * 144 + j);
+                store_v4(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_v4((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -744,7 +744,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 96 + j);
+                key_24_in += load_v4(key_23 + r * 144 + j);
             }
             store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
         }
@@ -757,9 +757,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const vec_v4 t_40 = load_v4(key_24 + j) * 0.03125f;
             vec_v4 key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_23_39 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_39 = load_v4(key_23 + r * 144 + j);
                 const vec_v4 key_23_new41 = key_23_39 - t_40;
-                store_v4(key_23 + r * 96 + j, key_23_new41);
+                store_v4(key_23 + r * 144 + j, key_23_new41);
                 key_26_in += key_23_new41 * key_23_new41;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
@@ -768,35 +768,35 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_42 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_28_43 = load_v4(key_28 + h * 96 + j);
-                store_v4(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_v4((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                const vec_v4 key_28_43 = load_v4(key_28 + h * 144 + j);
+                store_v4(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_v4((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1685,52 +1685,52 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 3840); /* [d: 64, i: 256] */
-    float *const query_7 = (float *)(void *)(work + 69376); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 135936); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 398080); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 430848); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 431872); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 432896); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 695040); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 727808); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 989952); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 1022720); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1023744); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 1024768); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1286912); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1319680); /* [j: 96] */
-    float *const key_6 = (float *)(void *)(work + 1320064); /* [d: 64, j: 96] */
-    float *const key_7 = (float *)(void *)(work + 1344640); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 1345024); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 1369600); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 1467904); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 1480192); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 1480576); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 1480960); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 1579264); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 1591552); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 1689856); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 1702144); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 1702528); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 1702912); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1801216); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1813504); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 1911808); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 2010112); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 2011136); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 2012160); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 2077696); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 4224); /* [d: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69760); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 70784); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 136320); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 398464); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 431232); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 432256); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 433280); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 695424); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 728192); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 990336); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 1023104); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1024128); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 1025152); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 1287296); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 1320064); /* [j: 144] */
+    float *const key_6 = (float *)(void *)(work + 1320640); /* [d: 64, j: 144] */
+    float *const key_7 = (float *)(void *)(work + 1357504); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 1358080); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 1394944); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 1542400); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 1560832); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1561408); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 1561984); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1709440); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 1727872); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1875328); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1893760); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1894336); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1894912); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 2042368); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 2060800); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 2208256); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 2355712); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 2356736); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 2357760); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 2423296); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 2143232); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2208768); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 2488832); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 2554368); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1957,12 +1957,12 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1971,7 +1971,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -1984,9 +1984,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_22 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_22 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new24 = k_tile_22 - t_23;
-                store_v3(k_tile + d * 96 + j, k_tile_new24);
+                store_v3(k_tile + d * 144 + j, k_tile_new24);
                 key_3_in += k_tile_new24 * k_tile_new24;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -2000,9 +2000,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_25 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_25 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new27 = k_tile_25 * t_26;
-                store_v3(k_tile + d * 96 + j, k_tile_new27);
+                store_v3(k_tile + d * 144 + j, k_tile_new27);
                 key_5_in += k_tile_new27;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
@@ -2016,8 +2016,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const vec_v3 t_28 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 key_6_new29 = load_v3(k_tile + d * 96 + j) - t_28;
-                store_v3(key_6 + d * 96 + j, key_6_new29);
+                const vec_v3 key_6_new29 = load_v3(k_tile + d * 144 + j) - t_28;
+                store_v3(key_6 + d * 144 + j, key_6_new29);
                 key_7_in += key_6_new29 * key_6_new29;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
@@ -2030,23 +2030,23 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_30 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_v3(key_9 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_10_31 = load_v3(key_10 + h * 96 + j);
-                store_v3(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_v3((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                const vec_v3 key_10_31 = load_v3(key_10 + h * 144 + j);
+                store_v3(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_v3((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2055,7 +2055,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 96 + j);
+                key_13_in += load_v3(key_12 + r * 144 + j);
             }
             store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
         }
@@ -2068,9 +2068,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const vec_v3 t_33 = load_v3(key_13 + j) * 0.03125f;
             vec_v3 key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_12_32 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_32 = load_v3(key_12 + r * 144 + j);
                 const vec_v3 key_12_new34 = key_12_32 - t_33;
-                store_v3(key_12 + r * 96 + j, key_12_new34);
+                store_v3(key_12 + r * 144 + j, key_12_new34);
                 key_15_in += key_12_new34 * key_12_new34;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
@@ -2079,44 +2079,44 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_35 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_17_36 = load_v3(key_17 + h * 96 + j);
-                store_v3(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_v3((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                const vec_v3 key_17_36 = load_v3(key_17 + h * 144 + j);
+                store_v3(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_v3((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_37 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_6 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_v3(key_6 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v3(2, 96, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_21_38 = load_v3(key_21 + h * 96 + j);
-                store_v3(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_v3((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                const vec_v3 key_21_38 = load_v3(key_21 + h * 144 + j);
+                store_v3(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_v3((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2125,7 +2125,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 96 + j);
+                key_24_in += load_v3(key_23 + r * 144 + j);
             }
             store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
         }
@@ -2138,9 +2138,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const vec_v3 t_40 = load_v3(key_24 + j) * 0.03125f;
             vec_v3 key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_23_39 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_39 = load_v3(key_23 + r * 144 + j);
                 const vec_v3 key_23_new41 = key_23_39 - t_40;
-                store_v3(key_23 + r * 96 + j, key_23_new41);
+                store_v3(key_23 + r * 144 + j, key_23_new41);
                 key_26_in += key_23_new41 * key_23_new41;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
@@ -2149,35 +2149,35 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_42 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_28_43 = load_v3(key_28 + h * 96 + j);
-                store_v3(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_v3((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                const vec_v3 key_28_43 = load_v3(key_28 + h * 144 + j);
+                store_v3(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_v3((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) * 0.176776695f) * 5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 96, query_19, 256, score, 256, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3064,52 +3064,52 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1792); /* [i: 128] */
-    float *const query_6 = (float *)(void *)(work + 2304); /* [d: 64, i: 128] */
-    float *const query_7 = (float *)(void *)(work + 35072); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 35584); /* [d: 64, i: 128] */
-    float *const query_10 = (float *)(void *)(work + 68352); /* [h: 256, i: 128] */
-    float *const query_12 = (float *)(void *)(work + 199424); /* [r: 32, i: 128] */
-    float *const query_13 = (float *)(void *)(work + 215808); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 216320); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 216832); /* [h: 256, i: 128] */
-    float *const query_19 = (float *)(void *)(work + 347904); /* [r: 32, i: 128] */
-    float *const query_21 = (float *)(void *)(work + 364288); /* [h: 256, i: 128] */
-    float *const query_23 = (float *)(void *)(work + 495360); /* [r: 32, i: 128] */
-    float *const query_24 = (float *)(void *)(work + 511744); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 512256); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 512768); /* [h: 256, i: 128] */
-    float *const query_30 = (float *)(void *)(work + 643840); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 660224); /* [j: 96] */
-    float *const key_6 = (float *)(void *)(work + 660608); /* [d: 64, j: 96] */
-    float *const key_7 = (float *)(void *)(work + 685184); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 685568); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 710144); /* [h: 256, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 808448); /* [r: 32, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 820736); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 821120); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 821504); /* [h: 256, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 919808); /* [r: 32, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 932096); /* [h: 256, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 1030400); /* [r: 32, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 1042688); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 1043072); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 1043456); /* [h: 256, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 1141760); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 1154048); /* [j: 96, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 1203200); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 1252352); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 1252864); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 1253376); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 1286144); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 2176); /* [i: 128] */
+    float *const query_6 = (float *)(void *)(work + 2688); /* [d: 64, i: 128] */
+    float *const query_7 = (float *)(void *)(work + 35456); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 35968); /* [d: 64, i: 128] */
+    float *const query_10 = (float *)(void *)(work + 68736); /* [h: 256, i: 128] */
+    float *const query_12 = (float *)(void *)(work + 199808); /* [r: 32, i: 128] */
+    float *const query_13 = (float *)(void *)(work + 216192); /* [i: 128] */
+    float *const query_15 = (float *)(void *)(work + 216704); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 217216); /* [h: 256, i: 128] */
+    float *const query_19 = (float *)(void *)(work + 348288); /* [r: 32, i: 128] */
+    float *const query_21 = (float *)(void *)(work + 364672); /* [h: 256, i: 128] */
+    float *const query_23 = (float *)(void *)(work + 495744); /* [r: 32, i: 128] */
+    float *const query_24 = (float *)(void *)(work + 512128); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 512640); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 513152); /* [h: 256, i: 128] */
+    float *const query_30 = (float *)(void *)(work + 644224); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 660608); /* [j: 144] */
+    float *const key_6 = (float *)(void *)(work + 661184); /* [d: 64, j: 144] */
+    float *const key_7 = (float *)(void *)(work + 698048); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 698624); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 735488); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 882944); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 901376); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 901952); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 902528); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1049984); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 1068416); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 1215872); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 1234304); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 1234880); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 1235456); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 1382912); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 1401344); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 1475072); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 1548800); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 1549312); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 1549824); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 1582592); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1318912); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 1351680); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 1615360); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 1648128); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -3337,12 +3337,12 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3351,7 +3351,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -3364,9 +3364,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const vec_any t_23 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_22 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_22 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new24 = k_tile_22 - t_23;
-                store_any(k_tile + d * 96 + j, k_tile_new24);
+                store_any(k_tile + d * 144 + j, k_tile_new24);
                 key_3_in += k_tile_new24 * k_tile_new24;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -3380,9 +3380,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const vec_any t_26 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_25 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_25 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new27 = k_tile_25 * t_26;
-                store_any(k_tile + d * 96 + j, k_tile_new27);
+                store_any(k_tile + d * 144 + j, k_tile_new27);
                 key_5_in += k_tile_new27;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
@@ -3396,8 +3396,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const vec_any t_28 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any key_6_new29 = load_any(k_tile + d * 96 + j) - t_28;
-                store_any(key_6 + d * 96 + j, key_6_new29);
+                const vec_any key_6_new29 = load_any(k_tile + d * 144 + j) - t_28;
+                store_any(key_6 + d * 144 + j, key_6_new29);
                 key_7_in += key_6_new29 * key_6_new29;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
@@ -3410,23 +3410,23 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_30 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 96, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 96, key_10, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_10_31 = load_any(key_10 + h * 96 + j);
-                store_any(key_10 + h * 96 + j, (key_10_31 * 0.5f) * (tanh_any((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
+                const vec_any key_10_31 = load_any(key_10 + h * 144 + j);
+                store_any(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_any((key_10_31 + (((key_10_31 * key_10_31) * key_10_31) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 96, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 96, key_12, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -3435,7 +3435,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_13_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 96 + j);
+                key_13_in += load_any(key_12 + r * 144 + j);
             }
             store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
         }
@@ -3448,9 +3448,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const vec_any t_33 = load_any(key_13 + j) * 0.03125f;
             vec_any key_15_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_12_32 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_32 = load_any(key_12 + r * 144 + j);
                 const vec_any key_12_new34 = key_12_32 - t_33;
-                store_any(key_12 + r * 96 + j, key_12_new34);
+                store_any(key_12 + r * 144 + j, key_12_new34);
                 key_15_in += key_12_new34 * key_12_new34;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
@@ -3459,44 +3459,44 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_35 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 96, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 96, key_17, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_17_36 = load_any(key_17 + h * 96 + j);
-                store_any(key_17 + h * 96 + j, (key_17_36 * 0.5f) * (tanh_any((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
+                const vec_any key_17_36 = load_any(key_17 + h * 144 + j);
+                store_any(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_any((key_17_36 + (((key_17_36 * key_17_36) * key_17_36) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 96, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 96, key_19, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_37 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_6 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(key_6 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_any(2, 96, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 96, key_21, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 64,
+               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_21_38 = load_any(key_21 + h * 96 + j);
-                store_any(key_21 + h * 96 + j, (key_21_38 * 0.5f) * (tanh_any((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
+                const vec_any key_21_38 = load_any(key_21 + h * 144 + j);
+                store_any(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_any((key_21_38 + (((key_21_38 * key_21_38) * key_21_38) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 96, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 96, key_23, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -3505,7 +3505,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_24_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 96 + j);
+                key_24_in += load_any(key_23 + r * 144 + j);
             }
             store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
         }
@@ -3518,9 +3518,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const vec_any t_40 = load_any(key_24 + j) * 0.03125f;
             vec_any key_26_in = {0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_23_39 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_39 = load_any(key_23 + r * 144 + j);
                 const vec_any key_23_new41 = key_23_39 - t_40;
-                store_any(key_23 + r * 96 + j, key_23_new41);
+                store_any(key_23 + r * 144 + j, key_23_new41);
                 key_26_in += key_23_new41 * key_23_new41;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
@@ -3529,35 +3529,36 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_42 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 96, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 96, key_28, 96, 0, NULL, NULL);
+        dot_any(2, 144, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_28_43 = load_any(key_28 + h * 96 + j);
-                store_any(key_28 + h * 96 + j, (key_28_43 * 0.5f) * (tanh_any((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
+                const vec_any key_28_43 = load_any(key_28 + h * 144 + j);
+                store_any(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_any((key_28_43 + (((key_28_43 * key_28_43) * key_28_43) * 0.044715f)) *
                     0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 96, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 96, key_30, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j)) * 0.176776695f) * 5.656854f);
+                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 + j)) * 0.176776695f) *
+                    5.656854f);
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
         dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 96, query_19, 128, score, 128, 0, NULL, NULL);
+               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score_2, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4322,17 +4323,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_v4, 0, 1320448};
-        return (struct version){polysketch_learned_r32_local_rows_v4, 256, 2233344};
+        return (struct version){polysketch_learned_r32_local_rows_v4, 256, 2591232};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_v3, 0, 1320448};
-        return (struct version){polysketch_learned_r32_local_rows_v3, 256, 2233344};
+        return (struct version){polysketch_learned_r32_local_rows_v3, 256, 2591232};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_local_linear_any, 0, 1320448};
-    return (struct version){polysketch_learned_r32_local_rows_any, 128, 1376256};
+    return (struct version){polysketch_learned_r32_local_rows_any, 128, 1684992};
 }
 
 /* ==== the interface ==== */

@@ -47,11 +47,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 1387 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 512768 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 636032 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 711168 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 512768 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 636032 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 711168 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 281344 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 355456 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 711168 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local.c … -lattnrt -lm */
 #include "polysketch_r32_local.h"
@@ -190,24 +190,24 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 35584); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 68352); /* [r: 32, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 80640); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 92928); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 191232); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 289536); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 290560); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 291584); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 357120); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 68736); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 87168); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 105600); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 253056); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 400512); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 401536); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 402560); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 468096); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 422656); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 488192); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 533632); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 599168); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -272,12 +272,12 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -286,7 +286,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -299,9 +299,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 96 + j, k_tile_new6);
+                store_v4(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -310,27 +310,27 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_7);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(3, 96, 32, 64,
-               sketch_g1, 1, 32, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(3, 96, 32, 64,
-               sketch_g2, 1, 32, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_5 + r * 96 + j, (load_v4(key_5 + r * 96 + j) * load_v4(key_6 + r * 96 + j)) * 0.176776695f);
+                store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_v4(4, 256, j1 - j0, 32,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -816,24 +816,24 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 35584); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 68352); /* [r: 32, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 80640); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 92928); /* [j: 96, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 191232); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 289536); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 290560); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 291584); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 357120); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 68736); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 87168); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 105600); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 253056); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 400512); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 401536); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 402560); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 468096); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 422656); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 488192); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 533632); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 599168); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -898,12 +898,12 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -912,7 +912,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -925,9 +925,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 96 + j, k_tile_new6);
+                store_v3(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -936,27 +936,27 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_7);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 96, 32, 64,
-               sketch_g1, 1, 32, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 96, 32, 64,
-               sketch_g2, 1, 32, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_5 + r * 96 + j, (load_v3(key_5 + r * 96 + j) * load_v3(key_6 + r * 96 + j)) * 0.176776695f);
+                store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_v3(2, 256, j1 - j0, 32,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 256, score_2, 256, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1440,24 +1440,24 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1792); /* [r: 32, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 18176); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 34560); /* [r: 32, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 46848); /* [r: 32, j: 96] */
-    float *const score = (float *)(void *)(work + 59136); /* [j: 96, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 108288); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 157440); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 157952); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 158464); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 191232); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 2176); /* [r: 32, i: 128] */
+    float *const query_6 = (float *)(void *)(work + 18560); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 34944); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 53376); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 71808); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 145536); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 219264); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 219776); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 220288); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 253056); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 224000); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 256768); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 285824); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 318592); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1522,12 +1522,12 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1536,7 +1536,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -1549,9 +1549,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 96 + j, k_tile_new6);
+                store_any(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -1560,27 +1560,27 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_7);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 96, 32, 64,
-               sketch_g1, 1, 32, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 96, 32, 64,
-               sketch_g2, 1, 32, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_any(2, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_5 + r * 96 + j, (load_any(key_5 + r * 96 + j) * load_any(key_6 + r * 96 + j)) * 0.176776695f);
+                store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_any(2, 128, j1 - j0, 32,
-               key_5, 1, 96, query_5, 128, score, 128, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 96, q_tile, 128, score_2, 128, 0, NULL, NULL);
+               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1971,17 +1971,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_r32_local_linear_v4, 0, 711168};
-        return (struct version){polysketch_r32_local_rows_v4, 256, 512768};
+        return (struct version){polysketch_r32_local_rows_v4, 256, 636032};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_r32_local_linear_v3, 0, 711168};
-        return (struct version){polysketch_r32_local_rows_v3, 256, 512768};
+        return (struct version){polysketch_r32_local_rows_v3, 256, 636032};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){polysketch_r32_local_linear_any, 0, 711168};
-    return (struct version){polysketch_r32_local_rows_any, 128, 281344};
+    return (struct version){polysketch_r32_local_rows_any, 128, 355456};
 }
 
 /* ==== the interface ==== */

@@ -45,11 +45,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 4454 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 504576 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 590976 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 2394880 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 504576 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 590976 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 2394880 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 289536 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 351360 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 2394880 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r64.c … -lattnrt -lm */
 #include "polysketch_r64.h"
@@ -188,23 +188,23 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [r: 64, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 68352); /* [r: 64, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 133888); /* [r: 64, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 158464); /* [r: 64, j: 96] */
-    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 281344); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 282368); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 348928); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 64, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 68736); /* [r: 64, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 134272); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 171136); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 355456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 356480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 357504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 423040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 414464); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 480000); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 488576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 554112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -269,12 +269,12 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -283,7 +283,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -296,9 +296,9 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 96 + j, k_tile_new6);
+                store_v4(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -307,24 +307,24 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_7);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(3, 96, 64, 64,
-               sketch_g1, 1, 64, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 64, 64,
+               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(3, 96, 64, 64,
-               sketch_g2, 1, 64, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_v4(3, 144, 64, 64,
+               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_5 + r * 96 + j, (load_v4(key_5 + r * 96 + j) * load_v4(key_6 + r * 96 + j)) * 0.125f);
+                store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.125f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_v4(4, 256, j1 - j0, 64,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -816,23 +816,23 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1792); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 2816); /* [r: 64, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 68352); /* [r: 64, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 133888); /* [r: 64, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 158464); /* [r: 64, j: 96] */
-    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 281344); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 282368); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 348928); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 64, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 68736); /* [r: 64, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 134272); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 171136); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 355456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 356480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 357504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 423040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 414464); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 480000); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 488576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 554112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -897,12 +897,12 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -911,7 +911,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -924,9 +924,9 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 96 + j, k_tile_new6);
+                store_v3(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -935,24 +935,24 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_7);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 96, 64, 64,
-               sketch_g1, 1, 64, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 64, 64,
+               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 96, 64, 64,
-               sketch_g2, 1, 64, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_v3(2, 144, 64, 64,
+               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_5 + r * 96 + j, (load_v3(key_5 + r * 96 + j) * load_v3(key_6 + r * 96 + j)) * 0.125f);
+                store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.125f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_v3(2, 256, j1 - j0, 64,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1442,23 +1442,23 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1280); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1792); /* [r: 64, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 34560); /* [r: 64, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 67328); /* [r: 64, j: 96] */
-    float *const key_6 = (float *)(void *)(work + 91904); /* [r: 64, j: 96] */
-    float *const score = (float *)(void *)(work + 116480); /* [j: 96, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 165632); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 166144); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 166656); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 199424); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 2176); /* [r: 64, i: 128] */
+    float *const query_6 = (float *)(void *)(work + 34944); /* [r: 64, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 67712); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 104576); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 141440); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 215168); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 215680); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 216192); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 248960); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 232192); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 264960); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 281728); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 314496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1523,12 +1523,12 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1537,7 +1537,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -1550,9 +1550,9 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 96 + j, k_tile_new6);
+                store_any(k_tile + d * 144 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -1561,24 +1561,24 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_7);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 96, 64, 64,
-               sketch_g1, 1, 64, k_tile, 96, key_5, 96, 0, NULL, NULL);
+        dot_any(2, 144, 64, 64,
+               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 96, 64, 64,
-               sketch_g2, 1, 64, k_tile, 96, key_6, 96, 0, NULL, NULL);
+        dot_any(2, 144, 64, 64,
+               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_5 + r * 96 + j, (load_any(key_5 + r * 96 + j) * load_any(key_6 + r * 96 + j)) * 0.125f);
+                store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.125f);
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
         dot_any(2, 128, j1 - j0, 64,
-               key_5, 1, 96, query_5, 128, score, 128, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1975,17 +1975,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_r64_linear_v4, 0, 2394880};
-        return (struct version){polysketch_r64_rows_v4, 256, 504576};
+        return (struct version){polysketch_r64_rows_v4, 256, 590976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){polysketch_r64_linear_v3, 0, 2394880};
-        return (struct version){polysketch_r64_rows_v3, 256, 504576};
+        return (struct version){polysketch_r64_rows_v3, 256, 590976};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){polysketch_r64_linear_any, 0, 2394880};
-    return (struct version){polysketch_r64_rows_any, 128, 289536};
+    return (struct version){polysketch_r64_rows_any, 128, 351360};
 }
 
 /* ==== the interface ==== */

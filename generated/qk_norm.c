@@ -55,9 +55,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 96 keys; 506624 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 96 keys; 290560 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 593024 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 593024 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
 #include "qk_norm.h"
 
@@ -236,27 +236,27 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
-    float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 281344); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 282368); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 283392); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 284416); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 285440); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 350976); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 74880); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 75904); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 76928); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 109696); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 142464); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 355456); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 356480); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 357504); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 358528); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 359552); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 425088); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 416512); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 482048); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 490624); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 556160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -329,12 +329,12 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -343,7 +343,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 96 + j);
+                key_in += load_v4(k_tile + d * 144 + j);
             }
             store_v4(key + j, load_v4(key + j) + key_in);
         }
@@ -356,9 +356,9 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             const vec_v4 t_9 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_8 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_8 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new10 = k_tile_8 - t_9;
-                store_v4(k_tile + d * 96 + j, k_tile_new10);
+                store_v4(k_tile + d * 144 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -367,7 +367,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_11 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -375,21 +375,21 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             const ints_v4 t_12 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v4 angle13 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle13));
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle13));
                 const wide_v4 angle14 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle14));
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_5 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) + ((load_v4(k_tile + (((d % 2) == 0)
-                    ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_v4(key_5 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
         dot_v4(4, 256, j1 - j0, 64,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -594,27 +594,27 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
-    float *const query = (float *)(void *)(work + 49920); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 50944); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 51968); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 84736); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 117504); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 183040); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 281344); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 282368); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 283392); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 284416); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 285440); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 350976); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 74880); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 75904); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 76928); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 109696); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 142464); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 355456); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 356480); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 357504); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 358528); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 359552); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 425088); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 416512); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 482048); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 490624); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 556160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -687,12 +687,12 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -701,7 +701,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 96 + j);
+                key_in += load_v3(k_tile + d * 144 + j);
             }
             store_v3(key + j, load_v3(key + j) + key_in);
         }
@@ -714,9 +714,9 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             const vec_v3 t_9 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_8 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_8 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new10 = k_tile_8 - t_9;
-                store_v3(k_tile + d * 96 + j, k_tile_new10);
+                store_v3(k_tile + d * 144 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -725,7 +725,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_11 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -733,21 +733,21 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             const ints_v3 t_12 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v3 angle13 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle13));
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle13));
                 const wide_v3 angle14 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle14));
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_5 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) + ((load_v3(k_tile + (((d % 2) == 0)
-                    ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_v3(key_5 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
         dot_v3(2, 256, j1 - j0, 64,
-               key_5, 1, 96, query_5, 256, score, 256, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -950,27 +950,27 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 768); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 13056); /* [t: 32, j: 96] */
-    float *const key_5 = (float *)(void *)(work + 25344); /* [d: 64, j: 96] */
-    float *const query = (float *)(void *)(work + 49920); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 50432); /* [i: 128] */
-    float *const query_cos = (float *)(void *)(work + 50944); /* [t: 32, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 67328); /* [t: 32, i: 128] */
-    float *const query_5 = (float *)(void *)(work + 83712); /* [d: 64, i: 128] */
-    float *const score = (float *)(void *)(work + 116480); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 165632); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 166144); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 166656); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 167168); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 167680); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 200448); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 74880); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 75392); /* [i: 128] */
+    float *const query_cos = (float *)(void *)(work + 75904); /* [t: 32, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 92288); /* [t: 32, i: 128] */
+    float *const query_5 = (float *)(void *)(work + 108672); /* [d: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 141440); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 215168); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 215680); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 216192); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 216704); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 217216); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 249984); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 233216); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 265984); /* [d: 64, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 282752); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1043,12 +1043,12 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1057,7 +1057,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 96 + j);
+                key_in += load_any(k_tile + d * 144 + j);
             }
             store_any(key + j, load_any(key + j) + key_in);
         }
@@ -1070,9 +1070,9 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             const vec_any t_9 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_8 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_8 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new10 = k_tile_8 - t_9;
-                store_any(k_tile + d * 96 + j, k_tile_new10);
+                store_any(k_tile + d * 144 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -1081,7 +1081,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_11 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1089,21 +1089,21 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             const ints_any t_12 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_any angle13 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle13));
+                store_any(key_cos + t * 144 + j, cos_any(&angle13));
                 const wide_any angle14 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle14));
+                store_any(key_sin + t * 144 + j, sin_any(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_5 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) + ((load_any(k_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                store_any(key_5 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
         dot_any(2, 128, j1 - j0, 64,
-               key_5, 1, 96, query_5, 128, score, 128, 0, NULL, NULL);
+               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -1177,13 +1177,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){qk_norm_rows_v4, 256, 506624};
+        return (struct version){qk_norm_rows_v4, 256, 593024};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){qk_norm_rows_v3, 256, 506624};
+        return (struct version){qk_norm_rows_v3, 256, 593024};
 #endif
-    return (struct version){qk_norm_rows_any, 128, 290560};
+    return (struct version){qk_norm_rows_any, 128, 352384};
 }
 
 /* ==== the interface ==== */

@@ -43,9 +43,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 96 keys; 905216 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 128 queries and 96 keys; 526336 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 96 keys; 336896 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1028096 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 624640 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 422912 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp sliding_window.c … -lattnrt -lm */
 #include "sliding_window.h"
 
@@ -219,23 +219,23 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
-    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 163840); /* [t: 64, i: 256] */
-    float *const query = (float *)(void *)(work + 229376); /* [d: 128, i: 256] */
-    float *const score = (float *)(void *)(work + 360448); /* [j: 96, i: 256] */
-    float *const row_max = (float *)(void *)(work + 458752); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 459776); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 460800); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 461824); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 462848); /* [e: 128, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 593920); /* [e: 128, i: 256] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
+    float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 212992); /* [t: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 278528); /* [d: 128, i: 256] */
+    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 557056); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 558080); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 559104); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 560128); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 561152); /* [e: 128, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 128, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 724992); /* [d: 128, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 856064); /* [d: 128, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 823296); /* [d: 128, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 954368); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -272,32 +272,32 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 128; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_4 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 64; t++) {
                 const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
                 const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 128; d++) {
-                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) + ((load_v4(k_tile + ((d < 64) ? (d +
-                    64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j)) + ((load_v4(k_tile + ((d < 64) ?
+                    (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_v4(4, 256, j1 - j0, 128,
-               key, 1, 96, query, 256, score, 256, 0, NULL, NULL);
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -493,23 +493,23 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
-    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 131072); /* [t: 64, i: 128] */
-    float *const query = (float *)(void *)(work + 163840); /* [d: 128, i: 128] */
-    float *const score = (float *)(void *)(work + 229376); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 278528); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 279040); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 279552); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 280064); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 280576); /* [e: 128, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 346112); /* [e: 128, i: 128] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
+    float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 180224); /* [t: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 212992); /* [d: 128, i: 128] */
+    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 352256); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 352768); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 353280); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 353792); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 354304); /* [e: 128, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 419840); /* [e: 128, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 411648); /* [d: 128, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 477184); /* [d: 128, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 485376); /* [d: 128, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 550912); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -546,32 +546,32 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 128; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_4 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 64; t++) {
                 const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
                 const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 128; d++) {
-                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) + ((load_v3(k_tile + ((d < 64) ? (d +
-                    64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j)) + ((load_v3(k_tile + ((d < 64) ?
+                    (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_v3(2, 128, j1 - j0, 128,
-               key, 1, 96, query, 128, score, 128, 0, NULL, NULL);
+               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -765,23 +765,23 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
-    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 98304); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 114688); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 131072); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 163840); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 188416); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 188672); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 188928); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 189184); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 189440); /* [e: 128, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 222208); /* [e: 128, i: 64] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
+    float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 163840); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 180224); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 212992); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 249856); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 250112); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 250368); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 250624); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 250880); /* [e: 128, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 283648); /* [e: 128, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 254976); /* [d: 128, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 287744); /* [d: 128, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 316416); /* [d: 128, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 349184); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -818,32 +818,32 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 128; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_4 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
                 const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
+                store_any(key_cos + t * 144 + j, cos_any(&angle5));
                 const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                store_any(key_sin + t * 144 + j, sin_any(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 128; d++) {
-                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) + ((load_any(k_tile + ((d < 64) ?
-                    (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 + j)) + ((load_any(k_tile + ((d < 64)
+                    ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_any(2, 64, j1 - j0, 128,
-               key, 1, 96, query, 64, score, 64, 0, NULL, NULL);
+               key, 1, 144, query, 64, score, 64, 0, NULL, NULL);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -918,13 +918,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){sliding_window_rows_v4, 256, 905216};
+        return (struct version){sliding_window_rows_v4, 256, 1028096};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){sliding_window_rows_v3, 128, 526336};
+        return (struct version){sliding_window_rows_v3, 128, 624640};
 #endif
-    return (struct version){sliding_window_rows_any, 64, 336896};
+    return (struct version){sliding_window_rows_any, 64, 422912};
 }
 
 /* ==== the interface ==== */

@@ -54,9 +54,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 128 queries and 96 keys; 1001472 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 96 keys; 648192 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 96 keys; 648192 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 1173504 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 807936 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 807936 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_softcap.c … -lattnrt -lm */
 #include "softmax_softcap.h"
 
@@ -258,23 +258,23 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 49152); /* [t: 128, j: 96] */
-    float *const key = (float *)(void *)(work + 98304); /* [d: 256, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 196608); /* [t: 128, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 262144); /* [t: 128, i: 128] */
-    float *const query = (float *)(void *)(work + 327680); /* [d: 256, i: 128] */
-    float *const score = (float *)(void *)(work + 458752); /* [j: 96, i: 128] */
-    float *const row_max = (float *)(void *)(work + 507904); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 508416); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 508928); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 509440); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 509952); /* [e: 256, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 641024); /* [e: 256, i: 128] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
+    float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 360448); /* [t: 128, i: 128] */
+    float *const query = (float *)(void *)(work + 425984); /* [d: 256, i: 128] */
+    float *const score = (float *)(void *)(work + 557056); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 630784); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 631296); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 631808); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 632320); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 632832); /* [e: 256, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 763904); /* [e: 256, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 772096); /* [d: 256, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 903168); /* [d: 256, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 894976); /* [d: 256, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 1026048); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -311,32 +311,32 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 256; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_4 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 128; t++) {
                 const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
                 const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 256; d++) {
-                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 128) * 96 + j)) + ((load_v4(k_tile + ((d < 128) ? (d
-                    + 128) : (d - 128)) * 96 + j) * load_v4(key_sin + (d % 128) * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 128) * 144 + j)) + ((load_v4(k_tile + ((d < 128) ?
+                    (d + 128) : (d - 128)) * 144 + j) * load_v4(key_sin + (d % 128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_v4(4, 128, j1 - j0, 256,
-               key, 1, 96, query, 128, score, 128, 0, NULL, NULL);
+               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -554,23 +554,23 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 49152); /* [t: 128, j: 96] */
-    float *const key = (float *)(void *)(work + 98304); /* [d: 256, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 196608); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 229376); /* [t: 128, i: 64] */
-    float *const query = (float *)(void *)(work + 262144); /* [d: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 327680); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 352256); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 352512); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 352768); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 353024); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 353280); /* [e: 256, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 418816); /* [e: 256, i: 64] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
+    float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 327680); /* [t: 128, i: 64] */
+    float *const query = (float *)(void *)(work + 360448); /* [d: 256, i: 64] */
+    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 462848); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 463104); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 463360); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 463616); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 463872); /* [e: 256, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 529408); /* [e: 256, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 484352); /* [d: 256, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 549888); /* [d: 256, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 594944); /* [d: 256, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 660480); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -607,32 +607,32 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 256; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_4 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 128; t++) {
                 const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
                 const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 256; d++) {
-                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 128) * 96 + j)) + ((load_v3(k_tile + ((d < 128) ? (d
-                    + 128) : (d - 128)) * 96 + j) * load_v3(key_sin + (d % 128) * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 128) * 144 + j)) + ((load_v3(k_tile + ((d < 128) ?
+                    (d + 128) : (d - 128)) * 144 + j) * load_v3(key_sin + (d % 128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_v3(2, 64, j1 - j0, 256,
-               key, 1, 96, query, 64, score, 64, 0, NULL, NULL);
+               key, 1, 144, query, 64, score, 64, 0, NULL, NULL);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -848,23 +848,23 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 49152); /* [t: 128, j: 96] */
-    float *const key = (float *)(void *)(work + 98304); /* [d: 256, j: 96] */
-    float *const query_cos = (float *)(void *)(work + 196608); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 229376); /* [t: 128, i: 64] */
-    float *const query = (float *)(void *)(work + 262144); /* [d: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 327680); /* [j: 96, i: 64] */
-    float *const row_max = (float *)(void *)(work + 352256); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 352512); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 352768); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 353024); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 353280); /* [e: 256, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 418816); /* [e: 256, i: 64] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
+    float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 327680); /* [t: 128, i: 64] */
+    float *const query = (float *)(void *)(work + 360448); /* [d: 256, i: 64] */
+    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 462848); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 463104); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 463360); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 463616); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 463872); /* [e: 256, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 529408); /* [e: 256, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 484352); /* [d: 256, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 549888); /* [d: 256, j: 96] */
+    float *const q_tile = (float *)(void *)(work + 594944); /* [d: 256, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 660480); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -901,32 +901,32 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 96) {
-        const int64_t j1 = least(j0 + 96, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 256; d++)
-                k_tile[d * 96 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_4 = j0 + j + lane_any;
             for (int64_t t = 0; t < 128; t++) {
                 const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle5));
+                store_any(key_cos + t * 144 + j, cos_any(&angle5));
                 const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle6));
+                store_any(key_sin + t * 144 + j, sin_any(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 256; d++) {
-                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 128) * 96 + j)) + ((load_any(k_tile + ((d < 128)
-                    ? (d + 128) : (d - 128)) * 96 + j) * load_any(key_sin + (d % 128) * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 128) * 144 + j)) + ((load_any(k_tile + ((d <
+                    128) ? (d + 128) : (d - 128)) * 144 + j) * load_any(key_sin + (d % 128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[j][i] = sum over d of key * query */
         dot_any(2, 64, j1 - j0, 256,
-               key, 1, 96, query, 64, score, 64, 0, NULL, NULL);
+               key, 1, 144, query, 64, score, 64, 0, NULL, NULL);
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1006,13 +1006,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){softmax_softcap_rows_v4, 128, 1001472};
+        return (struct version){softmax_softcap_rows_v4, 128, 1173504};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){softmax_softcap_rows_v3, 64, 648192};
+        return (struct version){softmax_softcap_rows_v3, 64, 807936};
 #endif
-    return (struct version){softmax_softcap_rows_any, 64, 648192};
+    return (struct version){softmax_softcap_rows_any, 64, 807936};
 }
 
 /* ==== the interface ==== */

@@ -48,7 +48,7 @@ void pass_tile(struct compilation *c)
     int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
-    int64_t tile_k = 96;
+    int64_t tile_k = 144;
     for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
