@@ -285,9 +285,10 @@ int main(int argc, char **argv)
     printf("%s, %" PRId64 " bytes; D = %d, %d thread%s, float32; this machine's peak: %.0f GFLOP/s\n\n", r.file, t.length, HEAD_DIM, r.threads,
            r.threads == 1 ? "" : "s", peak);
     print_table(outcome, keys * (keys + 1) / 2, peak);
-    printf("\ncorrect: next bytes foreseen in the second half. GFLOP/s: 4 D for each pair of positions that is not masked, whatever the form\nthe kernel chose: a share over 100%% is a linear one. largest error: %d rows against\n"
-           "the float64 interpreter, relative to the size of the row.\n",
-           SAMPLED_ROWS);
+    printf(
+        "\ncorrect: next bytes foreseen in the second half. GFLOP/s: 4 D for each pair of positions that is not masked, whatever the form\nthe kernel chose: a share over 100%% is a linear one. largest error: %d rows against\n"
+        "the float64 interpreter, relative to the size of the row.\n",
+        SAMPLED_ROWS);
     if (r.text) print_text(&t, outcome);
     status = 0;
     if (fflush(stdout) || ferror(stdout)) {
