@@ -38,7 +38,7 @@ def signal_name(number):
 
 
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
-    """Runs a command in a session of its own and returns it with its output as text. A time-out ends the session and fails the case;
+    """Runs a command as a process group of its own and returns it with its output as text. A time-out ends the group and fails the case;
     so does a death by a signal unless `signals` allows it."""
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
     process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True, encoding='utf-8', errors='replace', **options)

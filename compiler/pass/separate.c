@@ -6,8 +6,8 @@
      x * x                the symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side
      a factor of i alone, of j alone, or constant goes to its side.
    Without a region the state is the sum over all keys. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
-   a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (PolySketchFormer,
-   section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
+   a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (Kacham, Mirrokni and
+   Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
 
 enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12 };
