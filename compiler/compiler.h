@@ -286,16 +286,31 @@ struct emitter {
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
+    bool cut[MAX_AXES];       /* constant axes of which a turn has a part: from f0 to f1 */
+    bool phases;              /* a thread's memory is in *part; else `work` */
+    bool in_window;           /* the range of the chunks is the window's, not one chunk */
 };
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Vector types and the functions that x->uses asks for. */
 void emit_vector_functions(struct emitter *x);
-/* The statements of one tile of rows, into x->out. */
+const char *emit_real(enum dtype dtype); /* the C type */
+/* The functions of one compilation (emit_tasks.c). */
+void emit_tasks(struct emitter *x, struct text *out);
+/* "linear" or "rows", in their names. */
+const char *emit_form(const struct compilation *c);
+/* Whether the functions are the parallel loops on a head, one after the other. */
+bool emit_in_phases(const struct loops *l);
+/* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
+int64_t emit_tasks_of(const struct loops *l);
+/* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
 bool emit_tiled(const struct emitter *x, int axis);
+/* Where a nest's variable of the axis begins and ends, as C. */
+const char *emit_first(const struct emitter *x, int axis);
+const char *emit_end(const struct emitter *x, int axis);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */

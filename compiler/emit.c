@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *real_type(enum dtype dtype)
-{
-    return dtype == DTYPE_F64 ? "double" : "float";
-}
-
 /* U+202A to 202E and U+2066 to 2069 turn the direction of writing, which compilers warn of. */
 static bool turns_direction(const char *c)
 {
@@ -99,7 +94,7 @@ static bool has_random(const struct graph *g)
 static void params_struct(const struct compilation *c, struct text *out)
 {
     const struct graph *g = c->meaning;
-    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
     text_add(out, "struct %s_params {\n", name);
     if (param_count(g) == 0) text_add(out, "    int none; /* this variant has no parameters: pass NULL */\n");
     for (int v = 0; v < g->values; v++) {
@@ -117,7 +112,7 @@ static void params_struct(const struct compilation *c, struct text *out)
 
 void emit_header(const struct compilation *c, const char *command, struct text *out)
 {
-    const char *name = c->spec->name, *real = real_type(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
+    const char *name = c->spec->name, *real = emit_real(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
     if (*c->spec->description) comment_text(c->graph->module->arena, out, c->spec->description, 3);
     text_add(
@@ -141,6 +136,13 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 }
 
 /* ---- NAME.c ---- */
+
+static bool any_in_phases(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (emit_in_phases(c[k]->loops)) return true;
+    return false;
+}
 
 static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
@@ -167,7 +169,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
         }
     for (int k = 0; k < compilations; k++)
         text_add(out, "     %-10s %-9s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
-                 c[k]->linear ? "linear" : "quadratic", (long long)c[k]->tile_q, (long long)c[k]->tile_k, (long long)c[k]->loops->workspace);
+                 c[k]->linear ? "linear" : "quadratic", (long long)c[k]->tile_q, (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
     text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
     text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
@@ -178,21 +180,19 @@ static void preamble(const struct compilation *const *c, int compilations, const
     text_add(
         out,
         "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
-        spec->name, real_type(spec->dtype), real_type(spec->dtype));
+        spec->name, emit_real(spec->dtype), emit_real(spec->dtype));
+    if (any_in_phases(c, compilations))
+        text_add(out, "struct part { /* of a thread in the work on a head */\n"
+                      "    int64_t number, threads; /* it is thread `number` of these */\n"
+                      "    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */\n"
+                      "    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */\n};\n\n"
+                      "/* Waits for the others. */\n"
+                      "INLINE void meet(const struct part *part)\n{\n#ifdef _OPENMP\n    if (part->threads > 1) {\n#pragma omp barrier\n    }\n#else\n"
+                      "    (void)part;\n#endif\n}\n\n");
     text_add(out, "INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
                   "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
                   "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
                   "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
-}
-
-static bool has_word(const char *text, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
-        bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_' && at[-1] != '>' && at[-1] != '.');
-        if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_') return true;
-    }
-    return false;
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -208,128 +208,6 @@ static void tables(const struct compilation *c, bool used, struct text *out)
         for (int64_t k = 0; k < n; k++) text_add(out, "%s%s%.17g", k ? "," : "", k % 6 == 0 ? "\n    " : " ", array->data[k]);
         text_add(out, "};\n\n");
     }
-}
-
-/* The offset of an array's element at the axes with one variable, for its pointer. */
-static const char *base(struct emitter *x, const struct array *a)
-{
-    struct arena *arena = x->m->arena;
-    const char *name = emit_name(arena, a->name);
-    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) {
-        bool members = false;
-        for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
-        bool fixed = false; /* whether the task fixes the member, too */
-        for (int k = 0; k < x->m->axes; k++) fixed |= x->m->axis[k].source == SIZE_MEMBERS && x->task_axis[k];
-        return arena_printf(arena, "call->%s + b * call->p.%s.batch + %s * call->p.%s.head", name, name,
-                            !members ? "g"
-                            : fixed  ? "(g * members + m)"
-                                     : "g * members",
-                            name);
-    }
-    const char *made = NULL; /* row-major over the leading fixed axes */
-    for (int k = 0; k < a->rank; k++) {
-        const struct axis *axis = &x->m->axis[a->axes[k]];
-        bool fixed = x->task_axis[a->axes[k]];
-        const char *size = emit_size(x->m, a->axes[k]);
-        if (fixed)
-            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
-        else if (made)
-            made = arena_printf(arena, "%s * %s", made, size);
-    }
-    return made ? arena_printf(arena, "call->params->%s + %s", name, made) : arena_printf(arena, "call->params->%s", name);
-}
-
-/* Where every array is: tiles in the thread's workspace, the others at the element of this task's b, g and m. */
-static void array_pointers(struct emitter *x, const char *body, struct text *out)
-{
-    for (int a = 0; a < x->l->arrays; a++) {
-        const struct array *array = &x->l->array[a];
-        const char *c = emit_name(x->m->arena, array->name);
-        if (array->kind == ARRAY_TABLE) continue;
-        if (array->kind == ARRAY_TILE) {
-            text_add(out, "    %s *const %s = (%s *)(void *)(work + %lld); /* [", x->real, c, x->real, (long long)array->offset);
-            for (int k = 0; k < array->rank; k++) text_add(out, "%s%s: %lld", k ? ", " : "", x->m->axis[array->axes[k]].name, (long long)array->extent[k]);
-            text_add(out, "] */\n");
-            continue;
-        }
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
-        const char *row = arena_printf(x->m->arena, "%s_row", c);
-        if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
-        const char *head = arena_printf(x->m->arena, "%s_head", c);
-        if (has_word(body, head)) text_add(out, "    const int64_t %s = call->p.%s.head;\n", head, c);
-    }
-}
-
-/* The axes of the parallel loops, decoded from the task number, those that `users` have a word of. The last tiles come first: they may have the
-   most keys. */
-static void task_axes(struct emitter *x, const char *users, struct text *out)
-{
-    const struct stmt *loop[MAX_RANK] = {NULL};
-    int loops = 0;
-    for (const struct stmt *s = x->l->body; s->op == LOOPS_FOR && s->parallel && loops < MAX_RANK; s = s->body) loop[loops++] = s;
-    const char *rest = "task";
-    for (int k = loops - 1; k >= 0; k--) {
-        const char *axis = x->m->axis[loop[k]->axis].name, *size = emit_size(x->m, loop[k]->axis);
-        long long step = (long long)loop[k]->step;
-        if (step > 1) {
-            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", size,
-                     step - 1, step, axis, rest, step, axis, axis, step, size);
-            size = "tiles";
-        } else if (has_word(users, axis))
-            text_add(out, "    const int64_t %s = %s%s%s;\n", axis, rest, k ? " % " : "", k ? size : "");
-        rest = arena_printf(x->m->arena, "%s / %s", rest, size);
-    }
-}
-
-static const char *form(const struct compilation *c)
-{
-    return c->linear ? "linear" : "rows";
-}
-
-/* What `tile` of struct version says: the queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
-static int64_t tasks_of(const struct loops *l)
-{
-    int64_t tile = 0;
-    for (const struct stmt *s = l->body; s->op == LOOPS_FOR && s->parallel; s = s->body) {
-        if (s->step > 1) return s->step;
-        if (l->module->axis[s->axis].source == SIZE_MEMBERS) tile = -1;
-    }
-    return tile;
-}
-
-static void rows_function(struct emitter *x, struct text *out)
-{
-    static const char *const sizes[][2] = {{"batch", "call->p.batch"},
-                                           {"kv_heads", "call->p.kv_heads"},
-                                           {"members", "call->p.heads / call->p.kv_heads"},
-                                           {"n_q", "call->p.n_q"},
-                                           {"n_k", "call->p.n_k"}};
-    const struct stmt *s = x->l->body;
-    for (; s->op == LOOPS_FOR && s->parallel; s = s->body) x->task_axis[s->axis] = s->step == 1;
-    x->indent = 4;
-    emit_statements(x, s);
-    /* what a declaration needs is known from the text behind it */
-    struct text pointers = {0}, axes = {0}, users = {0};
-    array_pointers(x, x->out->data, &pointers);
-    text_add(&users, "%s%s", pointers.data, x->out->data);
-    task_axes(x, users.data, &axes);
-    text_add(&users, "%s", axes.data);
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_CHUNKS && has_word(users.data, "chunks")) {
-            const char *line = arena_printf(x->m->arena, "    const int64_t chunks = n_k > 0 ? (n_k - 1) / %lld + 1 : 1;\n", (long long)x->m->axis[a].extent);
-            text_add(&users, "%s", line);
-            text_add(&axes, "%s", line);
-        }
-    text_add(out, "/* Task number `task`: %s; `work` is the thread's part of the workspace. */\n",
-             tasks_of(x->l) > 0 ? "one tile of queries of one head" : "all queries of one key/value head");
-    text_add(out, "%s%s%sstatic void %s_%s_%s(const struct call *call, int64_t task, unsigned char *work)\n{\n", *x->c->target->attribute ? "TARGET_" : "",
-             *x->c->target->attribute ? x->suffix : "", *x->c->target->attribute ? " " : "", x->c->spec->name, form(x->c), x->suffix);
-    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        if (has_word(users.data, sizes[k][0])) text_add(out, "    const int64_t %s = %s;\n", sizes[k][0], sizes[k][1]);
-    text_add(out, "%s%s%s}\n", axes.data, pointers.data, x->out->data);
-    text_free(&pointers);
-    text_free(&axes);
-    text_free(&users);
 }
 
 static bool keeps_rest(const struct stmt *s)
@@ -358,25 +236,21 @@ static void one_target(const struct compilation *const *c, int count, struct tex
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
                              .suffix = t->suffix,
-                             .real = real_type(c[0]->spec->dtype),
+                             .real = emit_real(c[0]->spec->dtype),
                              .lanes = t->vector_bytes / element,
                              .vectors = t->registers >= 32 ? 4 : 2,
                              .rows = 6,
                              .out = out};
     for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
     for (int k = 0; k < count; k++) {
-        struct text body = {0};
         struct emitter x = shared;
         x.c = c[k];
         x.l = c[k]->loops;
         x.m = c[k]->loops->module;
-        x.out = &body;
-        memset(x.task_axis, 0, sizeof x.task_axis);
         if (k) text_add(&rows, "\n");
-        rows_function(&x, &rows);
+        emit_tasks(&x, &rows);
         memcpy(shared.uses, x.uses, sizeof shared.uses);
         shared.uses_dot |= x.uses_dot;
-        text_free(&body);
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);
@@ -398,10 +272,13 @@ static int same_target(const struct compilation *const *c, int compilations)
 
 static void choice(const struct compilation *const *c, int compilations, struct text *out)
 {
-    text_add(out, "/* ==== which of them this machine runs ==== */\n"
-                  "struct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n"
-                  "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
-                  "    size_t bytes; /* of workspace a thread */\n};\n\n");
+    bool phases = any_in_phases(c, compilations);
+    text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
+    if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
+    text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
+                  "    size_t own;   /* bytes of workspace a thread */\n");
+    if (phases) text_add(out, "    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */\n");
+    text_add(out, "};\n\n");
     bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
     if (both) text_add(out, "/* Above this many keys the linear form takes fewer FLOPs. */\nenum { CROSSOVER = %lld };\n\n", (long long)crossover_length(c[1]));
     text_add(out, "static struct version version(int64_t n_k)\n{\n%s", both ? "" : "    (void)n_k;\n");
@@ -414,15 +291,18 @@ static void choice(const struct compilation *const *c, int compilations, struct 
         if (*m->supported) deeper = 4;
         for (int n = count - 1; n >= 0; n--) {
             const struct compilation *one = c[k + n];
-            text_add(out, "%*s    %sreturn (struct version){%s_%s_%s, %lld, %lld};\n", deeper, "", n > 0 ? "if (n_k >= CROSSOVER) " : "", one->spec->name,
-                     form(one), m->suffix, (long long)tasks_of(one->loops), (long long)one->loops->workspace);
+            const struct loops *l = one->loops;
+            text_add(out, "%*s    %sreturn (struct version){.%s = %s_%s_%s, .tile = %lld, .own = %lld", deeper, "", n > 0 ? "if (n_k >= CROSSOVER) " : "",
+                     emit_in_phases(l) ? "head" : "rows", one->spec->name, emit_form(one), m->suffix, (long long)emit_tasks_of(l), (long long)l->workspace);
+            if (emit_in_phases(l)) text_add(out, ", .shared = %lld, .slot = %lld", (long long)l->shared, (long long)l->slot);
+            text_add(out, "};\n");
         }
         if (*m->supported && count > 1) text_add(out, "    }\n");
         if (*m->guard) text_add(out, "#endif\n");
         certain = certain_target(m);
     }
-    if (!certain) text_add(out, "%s    return (struct version){NULL, 1, 0};\n", both ? "    (void)n_k;\n" : "");
-    text_add(out, "}\n\n");
+    if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", both ? "    (void)n_k;\n" : "");
+    text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n", phases ? " + v->shared + v->slot" : "");
 }
 
 /* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal ones takes. */
@@ -430,7 +310,7 @@ static void params_functions(const struct compilation *c, struct text *out)
 {
     const struct graph *g = c->meaning;
     struct arena *arena = g->module->arena;
-    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
     const int64_t element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
     int64_t arrays = 0, at = 0;
     const char *work = NULL;
@@ -475,9 +355,9 @@ static void params_functions(const struct compilation *c, struct text *out)
     text_free(&made);
 }
 
-static void entry_points(const struct compilation *c, struct text *out)
+static void entry_points(const struct compilation *c, bool phases, struct text *out)
 {
-    const char *name = c->spec->name, *real = real_type(c->spec->dtype);
+    const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
     const struct graph *g = c->meaning;
     int params = param_count(g);
     long long D = (long long)c->spec->head_dim, E = (long long)c->spec->value_dim;
@@ -486,8 +366,19 @@ static void entry_points(const struct compilation *c, struct text *out)
         "/* ==== the interface ==== */\n"
         "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
         "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
+    if (phases)
+        text_add(out, "/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */\n"
+                      "static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)\n{\n"
+                      "    const size_t all = (size_t)threads;\n"
+                      "    part->number = (int64_t)thread_number();\n#ifdef _OPENMP\n    part->threads = omp_get_num_threads();\n#endif\n"
+                      "    part->work = workspace + thread_number() * v->own;\n"
+                      "    part->shared = workspace + all * v->own;\n"
+                      "    part->slots = part->shared + v->shared;\n"
+                      "    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;\n}\n\n");
     params_functions(c, out);
-    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    return version(problem->n_k).bytes * (size_t)thread_count(problem);\n}\n\n",
+    text_add(out,
+             "size_t %s_workspace(const struct attn_problem *problem)\n{\n    const struct version this = version(problem->n_k);\n"
+             "    return bytes_a_thread(&this) * (size_t)thread_count(problem);\n}\n\n",
              name);
     text_add(
         out,
@@ -504,16 +395,29 @@ static void entry_points(const struct compilation *c, struct text *out)
         text_add(out, ") return ATTN_EPARAM;\n");
     }
     text_add(out, "    if ((uintptr_t)workspace %% 64) return ATTN_EALIGN;\n");
-    text_add(
-        out,
-        "    const struct version this = version(call.p.n_k);\n    if (!this.rows) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n");
-    text_add(out, "    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;\n");
-    text_add(out, "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
-                  "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n");
-    text_add(out, "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
-                  "        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;\n"
-                  "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n"
-                  "        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);\n    }\n    return 0;\n}\n\n");
+    text_add(out,
+             "    const struct version this = version(call.p.n_k);\n    if (%s) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n"
+             "    const size_t bytes = bytes_a_thread(&this);\n"
+             "    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;\n"
+             "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
+             "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n",
+             phases ? "!this.rows && !this.head" : "!this.rows");
+    if (phases) text_add(out, "    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */\n");
+    text_add(out,
+             "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
+             "        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;\n%s"
+             "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n",
+             phases
+                 ? "        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};\n"
+                 : "");
+    if (phases)
+        text_add(out, "        for (int64_t task = 0; task < alone; task++) {\n            if (this.head)\n                this.head(&call, task, &part);\n"
+                      "            else\n                this.rows(&call, task, work);\n        }\n"
+                      "        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);\n"
+                      "        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);\n");
+    else
+        text_add(out, "        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);\n");
+    text_add(out, "    }\n    return 0;\n}\n\n");
     /* the description, with entry points that take any pointer; their names end in nothing that follows a spec's name */
     if (params) {
         text_add(out, "static const struct attn_param param[] = {\n");
@@ -555,5 +459,5 @@ void emit_source(const struct compilation *const *c, int compilations, const cha
         one_target(c + k, count, out);
     }
     choice(c, compilations, out);
-    entry_points(c[0], out);
+    entry_points(c[0], any_in_phases(c, compilations), out);
 }

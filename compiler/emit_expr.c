@@ -68,6 +68,24 @@ bool emit_tiled(const struct emitter *x, int axis)
     return x->m->axis[axis].source == SIZE_N_Q || x->m->axis[axis].source == SIZE_N_K;
 }
 
+const char *emit_first(const struct emitter *x, int axis)
+{
+    return x->cut[axis] ? arena_printf(x->m->arena, "%s0", x->m->axis[axis].name) : "0";
+}
+
+const char *emit_end(const struct emitter *x, int axis)
+{
+    const char *name = x->m->axis[axis].name;
+    if (emit_tiled(x, axis)) return arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
+}
+
+/* Whether the range of the axis has two variables. */
+static bool ranged(const struct emitter *x, int axis)
+{
+    return emit_tiled(x, axis) || (x->in_window && x->m->axis[axis].source == SIZE_CHUNKS);
+}
+
 static const char *number(const struct emitter *x, double value, bool narrow)
 {
     if (isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
@@ -122,8 +140,8 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_LO: return arena_printf(arena, emit_tiled(x, (int)e->integer) ? "%s0" : "%s", name);
-    case EXPR_HI: return arena_printf(arena, emit_tiled(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
+    case EXPR_LO: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
+    case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
     case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
@@ -166,6 +184,8 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
             return arena_printf(arena, "%s_row", a->name);
         int64_t constant = 1;
         const char *text = NULL;
+        if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */
+            return arena_printf(arena, "%lld", (long long)(x->l->slot / (a->dtype == DTYPE_F64 ? 8 : 4)));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
                 constant *= a->extent[s];
@@ -207,6 +227,8 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         const char *index;
         if (local)
             index = x->m->axis[axis].name;
+        else if (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS)
+            index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else
@@ -584,7 +606,7 @@ static void lane_sum(struct nest *n)
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
     const struct assign *a = &s->assign[0];
-    const char *lane = x->m->axis[n->lane].name, *lanes = emit_tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
+    const char *lane = x->m->axis[n->lane].name, *lanes = emit_end(x, n->lane);
     for (int k = 0; k < 3; k++) n->depth[k] = x->indent + 4 * (k == LEVEL_UNIFORM ? 0 : s->rank);
     count_parents(n, a->expr);
     const char *value = as_vector(n, as_real(n, term_of(n, a->expr, LEVEL_ROW)));
@@ -593,11 +615,10 @@ static void lane_sum(struct nest *n)
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", axis, axis,
-                  emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]), axis);
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
     }
     emit_line(x, "vec_%s lane_sums = {0};", x->suffix);
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane, x->lanes);
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) text_append(x->out, n->level[k].data ? n->level[k].data : "", n->level[k].length);
     x->indent += 4;
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
@@ -632,6 +653,12 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     for (int k = 0; k + 1 < s->rank; k++)
         if (ref_uses_axis(&a->to, s->axes[k]) && kept++ != k) return -1;
     return kept;
+}
+
+/* What only this statement makes and uses is not. */
+static bool in_memory(const struct emitter *x, int array)
+{
+    return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
 void emit_map(struct emitter *x, const struct stmt *s)
@@ -713,21 +740,20 @@ void emit_map(struct emitter *x, const struct stmt *s)
                 if (ref_equal(&s->operand[o], &a->to)) renew(n, o, made);
             value = made;
         }
-        line(n, innermost, format(n, "store_%s(%s, %s);", x->suffix, address, value));
+        if (a->fold != FOLD_SET || in_memory(x, a->to.of)) line(n, innermost, format(n, "store_%s(%s, %s);", x->suffix, address, value));
     }
     /* put the levels together */
     describe(n);
     const char *lane = x->m->axis[n->lane].name;
-    const char *lanes = emit_tiled(x, n->lane) ? format(n, "%s1 - %s0", lane, lane) : emit_size(x->m, n->lane);
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", lane, lane, lanes, lane, x->lanes);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane, x->lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
     if (outer <= 0) text_append(x->out, before.data ? before.data : "", before.length);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        const char *count = emit_tiled(x, s->axes[k]) ? format(n, "%s1 - %s0", axis, axis) : emit_size(x->m, s->axes[k]);
         x->indent += 4;
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)%s", axis, axis, count, axis, k + 2 == s->rank || k + 1 == outer ? " {" : "");
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis,
+                  k + 2 == s->rank || k + 1 == outer ? " {" : "");
         if (k + 1 == outer) text_append(x->out, before.data ? before.data : "", before.length);
     }
     text_append(x->out, n->level[LEVEL_ROW].data ? n->level[LEVEL_ROW].data : "", n->level[LEVEL_ROW].length);

@@ -136,9 +136,11 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         switch ((enum loops_op)s->op) {
         case LOOPS_FOR: {
             const char *a = x->m->axis[s->axis].name;
+            bool in_window = x->in_window;
             if (!emit_tiled(x, s->axis)) {
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
                 open_block(x);
+                if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
             } else {
                 emit_line(x, "const int64_t %s_end = %s;", a, emit_integer(x, s->to));
                 emit_line(x, "for (int64_t %s0 = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, a, a, (long long)s->step);
@@ -146,6 +148,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
             }
             emit_statements(x, s->body);
+            x->in_window = in_window;
             close_block(x);
             break;
         }

@@ -114,7 +114,7 @@ static void explain(const struct product *p)
         printf("  %-10s %2d-byte vectors, %2d registers, %s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
                p->compilation[t]->linear ? "linear" : "quadratic", (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
-               (long long)p->compilation[t]->loops->workspace);
+               (long long)loops_bytes(p->compilation[t]->loops));
 
     section("Knobs of schedule:");
     printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);

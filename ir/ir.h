@@ -317,7 +317,8 @@ struct array {
     int rank;
     int axes[MAX_RANK];
     int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
-    int64_t offset;           /* TILE: bytes into the thread's workspace, a multiple of 64; -1 until placed */
+    bool shared;              /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
+    int64_t offset;           /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data;       /* TABLE */
 };
 
@@ -340,6 +341,7 @@ struct stmt {
     const struct expr *from, *to, *where;
     int64_t step;
     bool parallel;
+    bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same axis, from LO to HI */
     /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each seeing those before it.
        DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum (FOLD_SET). `to` is [row axis, lane axis];
             `row` lacks the lane axis, `lane` has it last and lacks the row axis; operand 0 is row, 1 is lane, 2, if there, the factor [lane axis].
@@ -363,7 +365,7 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    int64_t workspace; /* bytes a thread; 0 until placed */
+    int64_t workspace, shared, slot; /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
 };
 
 struct loops *loops_new(struct module *m);
@@ -374,6 +376,10 @@ const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
+/* Whether the array is a tile over chunks. */
+bool array_has_slots(const struct loops *l, const struct array *a);
+/* Bytes of workspace for a thread that works alone. */
+int64_t loops_bytes(const struct loops *l);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out); /* one line; of FOR and IF only the head */

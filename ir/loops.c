@@ -61,6 +61,8 @@ struct loops *loops_copy(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) loops_array(copy, l->array[a]);
     copy->body = copy_body(copy, l->body);
     copy->workspace = l->workspace;
+    copy->shared = l->shared;
+    copy->slot = l->slot;
     return copy;
 }
 
@@ -70,4 +72,16 @@ struct ref loops_ref(const struct loops *l, int a)
     struct ref r = {.of = a, .rank = array->rank};
     for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(l->module, EXPR_INDEX, array->axes[k]);
     return r;
+}
+
+bool array_has_slots(const struct loops *l, const struct array *a)
+{
+    bool slots = false;
+    for (int k = 0; k < a->rank; k++) slots |= l->module->axis[a->axes[k]].source == SIZE_CHUNKS;
+    return slots && a->kind == ARRAY_TILE;
+}
+
+int64_t loops_bytes(const struct loops *l)
+{
+    return l->workspace + l->shared + l->slot;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WINDOW = 3 }; /* chunks of a window: any number gives the same */
+
 static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation makes */
 
 struct machine {
@@ -59,10 +61,11 @@ static struct environment environment(const struct machine *e, const double *ope
 
 /* ---- elements ---- */
 
-/* What is taken off a subscript: tiles count run-time axes from where the range begins. */
+/* What is taken off a subscript: tiles count run-time axes from where the range begins, but chunks by their number. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
-    return a->kind == ARRAY_TILE && e->module->axis[a->axes[k]].source != SIZE_CONSTANT ? e->lo[a->axes[k]] : 0;
+    enum size_source source = e->module->axis[a->axes[k]].source;
+    return a->kind == ARRAY_TILE && source != SIZE_CONSTANT && source != SIZE_CHUNKS ? e->lo[a->axes[k]] : 0;
 }
 
 /* Where the reference points at the current index, or -1 outside the array. */
@@ -295,13 +298,16 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* The elements of tiles that stood for the range before, and on entering a parallel body all of them, mean nothing now. */
-static void forget(struct machine *e, int axis, bool all)
+/* The elements of tiles that stood for the range before, and on entering a parallel body all of a thread's own, mean nothing now. Shared ones are of
+   one head; those of chunks are of one window. */
+static void forget(struct machine *e, const struct stmt *s)
 {
+    enum size_source source = e->module->axis[s->axis].source;
+    bool head = source == SIZE_BATCH || source == SIZE_KV_HEADS;
     for (int a = 0; a < e->loops->arrays; a++) {
         const struct array *array = &e->loops->array[a];
-        bool moves = all;
-        for (int k = 0; k < array->rank; k++) moves |= array->axes[k] == axis && e->module->axis[axis].source != SIZE_CONSTANT;
+        bool slots = array_has_slots(e->loops, array), moves = array->shared || slots ? s->parallel && head : s->parallel;
+        for (int k = 0; k < array->rank; k++) moves |= array->axes[k] == s->axis && source != SIZE_CONSTANT && (source != SIZE_CHUNKS || s->window);
         if (array->kind != ARRAY_TILE || !moves) continue;
         for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
     }
@@ -326,19 +332,19 @@ static bool any_point(struct machine *e, const struct expr *where)
 static void run_for(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
-    int64_t from = expr_eval_int(s->from, &env), to = expr_eval_int(s->to, &env), end;
+    int64_t from = expr_eval_int(s->from, &env), to = expr_eval_int(s->to, &env), end, lo = e->lo[s->axis], hi = e->hi[s->axis];
     for (int64_t x = from; x < to && !e->error; x = end) {
-        if (__builtin_add_overflow(x, s->step, &end) || end > to) end = to;
+        if (__builtin_add_overflow(x, s->window ? WINDOW : s->step, &end) || end > to) end = to;
         e->lo[s->axis] = x;
         e->hi[s->axis] = end;
         if (x < 0 || end > e->size[s->axis])
             fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)x,
                                  (long long)end, (long long)e->size[s->axis]));
-        forget(e, s->axis, s->parallel);
+        forget(e, s);
         if (!s->where || any_point(e, s->where)) run_body(e, s->body);
     }
-    e->lo[s->axis] = 0;
-    e->hi[s->axis] = e->size[s->axis];
+    e->lo[s->axis] = lo;
+    e->hi[s->axis] = hi;
 }
 
 static void run_body(struct machine *e, const struct stmt *s)
@@ -366,7 +372,8 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
     const double *given = a->data;
     int64_t elements = 1;
     for (int k = 0; k < a->rank; k++) {
-        e->extent[number][k] = a->kind == ARRAY_TILE ? a->extent[k] : e->size[a->axes[k]];
+        bool counted = a->kind == ARRAY_TILE && e->module->axis[a->axes[k]].source != SIZE_CHUNKS;
+        e->extent[number][k] = counted ? a->extent[k] : e->size[a->axes[k]];
         if (__builtin_mul_overflow(elements, e->extent[number][k], &elements)) elements = INT64_MAX / 16;
     }
     e->elements[number] = elements;

@@ -67,7 +67,10 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
     print_expr(l, s, s->from, out);
     text_add(out, " to ");
     print_expr(l, s, s->to, out);
-    text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
+    if (s->window)
+        text_add(out, " window");
+    else
+        text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
     if (s->where) {
         text_add(out, " where ");
         print_expr(l, s, s->where, out);
@@ -165,6 +168,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         text_add(out, "[");
         for (int k = 0; k < a->rank; k++) text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
         text_add(out, "]");
+        if (a->shared) text_add(out, " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
@@ -181,6 +185,8 @@ void loops_print(const struct loops *l, struct text *out)
     axis_lines_print(l->module, out);
     for (int a = 0; a < l->arrays; a++) print_array(l, &l->array[a], out);
     if (l->workspace) text_add(out, "workspace %lld\n", (long long)l->workspace);
+    if (l->shared) text_add(out, "shared %lld\n", (long long)l->shared);
+    if (l->slot) text_add(out, "slot %lld\n", (long long)l->slot);
     print_body(l, l->body, 0, out);
 }
 
@@ -211,6 +217,7 @@ static void read_tile_axes(struct reader *r, struct array *a)
         a->rank++;
     }
     reader_expect(r, "]");
+    a->shared = reader_take(r, "shared");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
 
@@ -247,9 +254,13 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
     s->from = reader_expr(r);
     reader_expect(r, "to");
     s->to = reader_expr(r);
-    reader_expect(r, "step");
-    s->step = reader_int(r, 1);
-    s->parallel = reader_take(r, "parallel");
+    s->step = 1;
+    s->window = reader_take(r, "window");
+    if (!s->window) {
+        reader_expect(r, "step");
+        s->step = reader_int(r, 1);
+        s->parallel = reader_take(r, "parallel");
+    }
     if (reader_take(r, "where")) s->where = reader_expr(r);
     reader_expect(r, "{");
     s->body = read_body(r, l, "}");
@@ -366,6 +377,8 @@ struct loops *loops_parse(struct arena *arena, const char *text, struct diagnost
     reader_axis_lines(&r);
     while (reader_at(&r, "array")) read_array(&r, l);
     if (reader_take(&r, "workspace")) l->workspace = reader_int(&r, 0);
+    if (reader_take(&r, "shared")) l->shared = reader_int(&r, 0);
+    if (reader_take(&r, "slot")) l->slot = reader_int(&r, 0);
     l->body = read_body(&r, l, "");
     return r.failed ? NULL : l;
 }

@@ -15,6 +15,7 @@ struct scope {
     const struct loops *loops;
     struct module *module;
     int64_t step[MAX_AXES];
+    bool window[MAX_AXES]; /* that FOR leaves its range to another inside of it */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -37,7 +38,7 @@ static uint32_t bit(int axis)
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
-    int64_t extent = a->source == SIZE_CONSTANT ? a->extent : -1, step = c->step[axis];
+    int64_t extent = a->source == SIZE_CONSTANT ? a->extent : -1, step = c->window[axis] ? 0 : c->step[axis];
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
@@ -68,10 +69,12 @@ static const char *array_check(const struct scope *c, int number)
     int64_t bytes = a->dtype == DTYPE_F64 ? 8 : a->dtype == DTYPE_F32 ? 4 : 2;
     for (int k = 0; k < a->rank; k++) {
         if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
+        if (m->axis[a->axes[k]].source == SIZE_CHUNKS && a->extent[k] != 1) return "a chunk has one slot";
         if (__builtin_mul_overflow(bytes, a->extent[k], &bytes)) return "it is too large";
     }
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
-    if (a->offset >= 0 && (bytes > c->loops->workspace || a->offset > c->loops->workspace - bytes)) return "it does not lie in the workspace";
+    int64_t room = array_has_slots(c->loops, a) ? c->loops->slot : a->shared ? c->loops->shared : c->loops->workspace;
+    if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not lie in the workspace";
     return NULL;
 }
 
@@ -126,7 +129,9 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
 static const char *check_for(const struct scope *c, const struct stmt *s)
 {
     const char *name = c->module->axis[s->axis].name;
-    if (c->step[s->axis]) return complaint(c, "a for around it runs over '%s' too", name);
+    bool inner = c->window[s->axis];
+    if (c->step[s->axis] && !inner) return complaint(c, "a for around it runs over '%s' too", name);
+    if (s->window && (inner || c->module->axis[s->axis].source != SIZE_CHUNKS)) return "windows are of chunks, and have no windows";
     if (s->step < 1) return "its step is not positive";
     const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};
     const struct expr *bound[2] = {s->from, s->to};
@@ -134,7 +139,7 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         const char *wrong = expr_check(c->module, bound[k], &bounds);
         if (wrong) return complaint(c, "in its bounds: %s", wrong);
         if (bound[k]->type != TYPE_INT) return "a bound is not an integer";
-        if (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis)))
+        if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which is what they make", name);
     }
     const char *wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
@@ -280,7 +285,10 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
             return message;
         }
         struct scope inner = *c;
-        if (s->op == LOOPS_FOR) inner.step[s->axis] = s->step;
+        if (s->op == LOOPS_FOR) {
+            inner.step[s->axis] = s->step;
+            inner.window[s->axis] = s->window;
+        }
         wrong = check_body(&inner, s->body);
         if (wrong) return wrong;
     }
@@ -299,6 +307,6 @@ const char *loops_verify(const struct loops *l)
         outputs += l->array[a].kind == ARRAY_OUTPUT;
     }
     if (outputs != 1) return complaint(&c, "there are %d output arrays, not one", outputs);
-    if (l->workspace < 0) return "the workspace is negative";
+    if (l->workspace < 0 || l->shared < 0 || l->slot < 0) return "the workspace is negative";
     return check_body(&c, l->body);
 }

@@ -1,8 +1,10 @@
 /* From the graph to loops. Every run-time axis of the output becomes a loop: the last of them, the queries, in tiles whose rows are the lanes; the
    others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a statement: in
    front of the loop over keys when it does not depend on them, inside it when it runs over them, behind it when it needs their sums.
-   A sum over keys that no query takes part in is a state. It has a loop over keys of its own, in front of the queries or, when it is wanted before
-   every chunk, behind the queries of each chunk, in a loop over chunks; its loops are parallel only over the axes that the state has. */
+   A sum over keys that no query takes part in is a state. Keys come in chunks, counted from key 0, and chunks in windows: the chunks of a window are
+   summed in parallel, each from zero into a slot of its own; then the slots are folded, in order, into a tile that all threads share, each element by
+   one thread; and where queries want the state before their chunk, the fold leaves that in the chunk's slot, and the chunks' queries follow in
+   parallel. So the bits depend neither on the threads nor on the window. */
 #include "../compiler.h"
 
 #include <math.h>
@@ -17,7 +19,9 @@ struct lowering {
     struct module *m;
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
+    bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
     const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
+    int *carried, *keep, *take; /* of a state: the tile that slots are folded into; of a running maximum: the factors of what was and of what comes */
     int *array;       /* of each value */
     int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
     bool *running, *unbuilt; /* a maximum that sums are relative to; a map that its only user computes in its own nest */
@@ -25,6 +29,7 @@ struct lowering {
     bool *zero;              /* or 0 */
     enum stage *stage;
     struct stmt **end, **before, **inside; /* where the next statement goes */
+    struct stmt **begin, **fold;           /* the same, of states: in front of the windows, behind the chunks of one */
 };
 
 static bool has_axis(const struct value *v, int axis)
@@ -65,7 +70,7 @@ static int new_tile(struct lowering *x, const char *name, int rank, const int *a
     struct array a = {.kind = ARRAY_TILE, .dtype = x->m->dtype, .rank = rank, .offset = -1};
     for (int k = 0; k < rank; k++) {
         a.axes[k] = axes[k];
-        a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : x->m->axis[axes[k]].extent;
+        a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : axes[k] == x->chunk ? 1 : x->m->axis[axes[k]].extent;
     }
     a.name = loops_unused_name(x->l, name);
     return loops_array(x->l, a);
@@ -82,7 +87,7 @@ static const char *tile_name(const struct lowering *x, const struct value *v)
     return "query";
 }
 
-/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops. */
+/* The reference of the graph as one to arrays: a tile drops the axes that have one value in its loops; the chunk of a query is that of its loop. */
 static struct ref lowered(const struct lowering *x, const struct ref *r)
 {
     const struct value *v = &x->g->value[r->of];
@@ -93,7 +98,7 @@ static struct ref lowered(const struct lowering *x, const struct ref *r)
     out.rank = a->rank;
     for (int k = 0; k < a->rank; k++)
         for (int s = 0; s < v->rank; s++)
-            if (v->axes[s] == a->axes[k]) out.sub[k] = r->sub[s];
+            if (v->axes[s] == a->axes[k]) out.sub[k] = a->axes[k] == x->chunk ? expr_leaf(x->m, EXPR_INDEX, x->chunk) : r->sub[s];
     return out;
 }
 
@@ -108,20 +113,31 @@ static struct stmt *assign(struct lowering *x, struct stmt ***at, int rank, cons
     return s;
 }
 
+/* Sets all of an array, or of a chunk's slot. */
 static void set_constant(struct lowering *x, struct stmt ***at, int array, double value)
 {
     const struct array *a = &x->l->array[array];
-    assign(x, at, a->rank, a->axes, array, FOLD_SET, expr_real(x->m, value));
+    int slot = a->rank && a->axes[0] == x->chunk;
+    assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
 }
 
 /* Where a sum over keys in f32 keeps what rounding left over; 0 for other sums. It starts at 0. */
-static int new_rest(struct lowering *x, bool streamed, int to)
+static int new_rest(struct lowering *x, bool streamed, int to, struct stmt ***at)
 {
     if (!streamed || x->m->dtype == DTYPE_F64) return 0;
     struct array a = x->l->array[to];
     int rest = new_tile(x, arena_printf(x->m->arena, "%s_rest", a.name), a.rank, a.axes);
-    set_constant(x, &x->before, rest, 0);
+    x->l->array[rest].shared = a.shared;
+    set_constant(x, at, rest, 0);
     return rest + 1;
+}
+
+/* Keys of a chunk come in tiles; so few that their plain sums lose nothing. */
+enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
+
+static int64_t tiles_of_chunk(const struct lowering *x)
+{
+    return (x->m->axis[x->chunk].extent + x->c->tile_k - 1) / x->c->tile_k;
 }
 
 /* ---- one value at a time ---- */
@@ -158,6 +174,15 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
     *(neutral == 0 ? &x->zero[v] : &x->minus_infinity[v]) = true;
 }
 
+/* The tile times the factor. */
+static void rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor)
+{
+    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    struct stmt *s = assign(x, at, rank, axes, tile, FOLD_SET, product);
+    s->operand[s->operands++] = loops_ref(x->l, tile);
+    s->operand[s->operands++] = loops_ref(x->l, factor);
+}
+
 static void lower_sum(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -166,10 +191,19 @@ static void lower_sum(struct lowering *x, int number)
     for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     bool inside = streamed || has_axis(v, x->stream), state = x->stage[number] == STATE;
-    int to = new_tile(x, !streamed ? tile_name(x, v) : state ? "state" : maximum ? "row_max" : v->op == GRAPH_REDUCE ? "row_sum" : "sum", rank, axes);
+    int slot[MAX_RANK] = {x->chunk};
+    memcpy(slot + 1, axes, (size_t)rank * sizeof *axes);
+    int to = state ? new_tile(x, "state", rank + 1, slot)
+                   : new_tile(x,
+                              !streamed               ? tile_name(x, v)
+                              : maximum               ? "row_max"
+                              : v->op == GRAPH_REDUCE ? "row_sum"
+                                                      : "sum",
+                              rank, axes);
     x->array[number] = to;
+    bool whole = state && tiles_of_chunk(x) == 1, piled = streamed && !(state && tiles_of_chunk(x) <= FEW_TILES);
     struct stmt ***at = inside ? &x->inside : x->stage[number] == BEFORE ? &x->before : &x->end;
-    int factor = v->online >= 0 ? x->correction[v->online] : -1;
+    int factor = v->online >= 0 && !whole ? x->correction[v->online] : -1;
 
     /* a product of two arrays over one axis, lanes last */
     int lane = rank == 2 ? axes[1] : -1, row = -1;
@@ -180,10 +214,15 @@ static void lower_sum(struct lowering *x, int number)
     }
     if (row >= 0) {
         if (streamed) {
-            set_constant(x, &x->before, to, 0);
+            if (!whole) set_constant(x, &x->before, to, 0);
             apply_region(x, v, 1 - row, 0);
         }
-        int rest = new_rest(x, streamed, to);
+        int rest = new_rest(x, piled, to, &x->before);
+        if (state && factor >= 0) { /* by rows, not lanes */
+            rescale(x, at, rank, axes, to, factor);
+            if (rest) rescale(x, at, rank, axes, rest - 1, factor);
+            factor = -1;
+        }
         struct stmt *s = append(x, at, LOOPS_DOT);
         s->rank = 2;
         s->axes[0] = axes[0];
@@ -194,27 +233,21 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[1] = lowered(x, &v->operand[1 - row]);
         if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
         s->assigns = 1;
-        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed ? FOLD_SUM : FOLD_SET, NULL, rest};
+        s->assign[0] = (struct assign){loops_ref(x->l, to), streamed && !whole ? FOLD_SUM : FOLD_SET, NULL, rest};
         return;
     }
 
     set_constant(x, streamed ? &x->before : at, to, v->op == GRAPH_REDUCE ? v->init : 0);
     int old = -1;
-    if (maximum && x->running[number]) {
+    if (maximum && x->running[number] && !whole) {
         old = new_tile(x, "old_max", rank, axes);
         struct stmt *s = assign(x, at, rank, axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
         s->operand[s->operands++] = loops_ref(x->l, to);
     }
     for (int k = 0; k < v->operands && streamed; k++) apply_region(x, v, k, maximum ? -INFINITY : 0);
-    int rest = new_rest(x, streamed && !maximum, to);
-    for (int k = 0; k < 2 && factor >= 0; k++) {
-        if (k == 1 && !rest) break;
-        const struct expr *moved = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
-        int scaled = k == 0 ? to : rest - 1;
-        struct stmt *s = assign(x, at, rank, axes, scaled, FOLD_SET, moved);
-        s->operand[s->operands++] = loops_ref(x->l, scaled);
-        s->operand[s->operands++] = loops_ref(x->l, factor);
-    }
+    int rest = new_rest(x, piled && !maximum, to, &x->before);
+    if (factor >= 0) rescale(x, at, rank, axes, to, factor);
+    if (factor >= 0 && rest) rescale(x, at, rank, axes, rest - 1, factor);
     /* The axes of the sum inside those of the result, so that a sum can stay in a register, but the lanes last: those of the result, or of the keys
        where the result has no sequence. */
     int nest[MAX_RANK], outer = state || rank == 0 ? rank : rank - 1;
@@ -277,6 +310,7 @@ static bool find_axes(struct lowering *x)
             }
             *role = axis;
         }
+    x->prefix = x->chunk >= 0;
     return true;
 }
 
@@ -305,10 +339,12 @@ static bool classify(struct lowering *x)
             }
             if (!streams && (x->stage[u] == AFTER || x->stage[u] == INSIDE)) x->stage[v] = AFTER;
             x->unbuilt[u] |= value->op == GRAPH_REDUCE && !value->where && g->value[u].op == GRAPH_MAP && users[u] == 1 && sums;
-            if (x->stage[u] != STATE || x->chunk < 0) continue;
+            if (x->stage[u] != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
-                if (g->value[u].axes[s] == x->chunk) x->chunk_of = value->operand[k].sub[s];
-            x->last = x->chunk_of->arg[0]->arg[0]; /* of max(position, 0) / length */
+                if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
+                    x->chunk_of = value->operand[k].sub[s];
+                    x->last = x->chunk_of->arg[0]->arg[0]; /* of max(position, 0) / length */
+                }
         }
     }
     return true;
@@ -405,7 +441,7 @@ static void query_loops(struct lowering *x, struct stmt ***at, const bool *open,
         int axis = out->axes[k];
         if (!run_time(x, axis) || open[axis]) continue;
         const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
-        if (axis == x->lane && x->chunk >= 0 && !parallel) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
+        if (axis == x->lane && x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
             const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
             const struct expr *shift = expr_replace(x->m, x->last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
             const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
@@ -446,8 +482,85 @@ static struct stmt *query_body(struct lowering *x)
         loop->body = *inside;
     }
     *x->before = *after;
-    if (x->chunk >= 0) name_chunks(x, *before);
+    if (x->prefix) name_chunks(x, *before);
     return *before;
+}
+
+/* One element of the chunks' slots after the other, in order: the carried tile takes in the slot, which gets what was carried before it where queries
+   want that. Sums relative to a running maximum move with it. */
+static void fold_state(struct lowering *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    const struct array *slot = &x->l->array[x->array[number]];
+    int rank = slot->rank - 1, axes[MAX_RANK], online = v->online;
+    for (int k = 0; k < rank; k++) axes[k] = slot->axes[k + 1];
+    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
+    int carried = new_tile(x, "carried", rank, axes);
+    x->l->array[carried].shared = true;
+    x->carried[number] = carried;
+    set_constant(x, &x->begin, carried, v->op == GRAPH_REDUCE ? v->init : 0);
+    int rest = new_rest(x, !maximum, carried, &x->begin), old = new_tile(x, "before", rank, axes);
+
+    const struct expr *of[4], *sum;
+    for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+    struct stmt *s = assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
+    s->operands = 4;
+    s->operand[0] = loops_ref(x->l, carried);
+    s->operand[1] = loops_ref(x->l, x->array[number]);
+    s->operand[2] = s->operand[3] = loops_ref(x->l, old);
+    sum = of[1];
+    if (online >= 0) {
+        const struct expr *kept = expr_make(x->m, EXPR_MUL, of[0], of[2], NULL);
+        s->operand[2] = loops_ref(x->l, x->keep[online]);
+        s->operand[3] = loops_ref(x->l, x->take[online]);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, kept, 0};
+        if (rest) {
+            s->operand[s->operands++] = loops_ref(x->l, rest - 1);
+            kept = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), of[2], NULL);
+            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, rest - 1), FOLD_SET, kept, 0};
+        }
+        sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
+    }
+    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, rest};
+    if (x->running[number]) {
+        x->keep[number] = new_tile(x, "keep", rank, axes);
+        x->take[number] = new_tile(x, "take", rank, axes);
+        const struct expr *moved = expr_make(x->m, EXPR_SUB, of[2], of[0], NULL), *joins = expr_make(x->m, EXPR_SUB, of[1], of[0], NULL);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, x->keep[number]), FOLD_SET, expr_make(x->m, EXPR_EXP2, moved, NULL, NULL), 0};
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, x->take[number]), FOLD_SET, expr_make(x->m, EXPR_EXP2, joins, NULL, NULL), 0};
+    }
+    int stays = s->operands++;
+    s->operand[stays] = loops_ref(x->l, old);
+    if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
+}
+
+/* The loop of all threads over the first axis of the states, so many elements at a time, around `body`. */
+static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
+{
+    enum { AT_A_TIME = 32 };
+    struct stmt *loop = loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), AT_A_TIME);
+    loop->parallel = true;
+    loop->body = body;
+}
+
+/* Makes the loops that begin the states with this first axis and fold them, the latter for one chunk. False when there are none. */
+static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
+{
+    struct stmt **begins = new_list(x), **folds = new_list(x), *first = NULL;
+    bool any = false;
+    x->begin = begins;
+    x->fold = folds;
+    for (int v = 0; v < x->g->values; v++) {
+        if (x->stage[v] != STATE || x->l->array[x->array[v]].axes[1] != axis) continue;
+        fold_state(x, v);
+        any = true;
+    }
+    if (!any) return false;
+    states_loop(x, begin, axis, *begins);
+    struct stmt **inner = &first;
+    loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)->body = *folds;
+    states_loop(x, fold, axis, first);
+    return true;
 }
 
 /* States, and queries that meet them. */
@@ -455,9 +568,17 @@ static void lower_states(struct lowering *x)
 {
     bool open[MAX_AXES] = {false};
     const struct value *out = &x->g->value[x->g->output];
-    struct stmt **at = &x->l->body, **inside = new_list(x);
-    const struct expr *zero = expr_int(x->m, 0);
-    for (int k = 0; k < out->rank; k++) { /* parallel over what every state has */
+    struct stmt **at = &x->l->body, **before = new_list(x), **inside = new_list(x), **begin = new_list(x), **fold = new_list(x);
+    const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
+    for (int v = 0; v < x->g->values; v++) { /* where a state is cut for the threads */
+        const struct value *state = &x->g->value[v];
+        bool cut = x->stage[v] != STATE;
+        for (int k = 0; k < state->rank; k++) cut |= !run_time(x, state->axes[k]);
+        if (cut) continue;
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a sum over keys that is one number is not compiled yet");
+        return;
+    }
+    for (int k = 0; k < out->rank; k++) { /* every state is of one head */
         bool shared = run_time(x, out->axes[k]);
         for (int v = 0; v < x->g->values; v++) shared &= x->stage[v] != STATE || has_axis(&x->g->value[v], out->axes[k]);
         if (!shared) continue;
@@ -465,25 +586,37 @@ static void lower_states(struct lowering *x)
         loop->parallel = open[out->axes[k]] = true;
         at = &loop->body;
     }
-    x->before = at;
+    x->before = before;
     x->inside = inside;
     x->end = new_list(x);
     lower_values(x, STATE);
-    at = x->before;
-    const struct expr *from = zero, *end = expr_leaf(x->m, EXPR_SIZE, x->stream), *to = end;
+    struct stmt **begin_end = begin, **fold_end = fold;
+    for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
+    *at = *begin;
+    while (*at) at = &(*at)->next;
+    struct stmt *window = loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+    window->window = true;
+    /* the keys of the chunks */
+    const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
+    const struct expr *from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+    const struct expr *to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL),
+                                      NULL);
+    struct stmt **in_window = &window->body, *keys = loop_over(x, &in_window, x->chunk, first, last, 1);
+    keys->parallel = true;
+    loop_over(x, &x->before, x->stream, from, to, x->c->tile_k)->body = *inside;
+    keys->body = *before;
+    *in_window = *fold;
+    while (*in_window) in_window = &(*in_window)->next;
+    for (int v = 0; v < x->g->values && !x->prefix; v++)
+        if (x->stage[v] == STATE) x->array[v] = x->carried[v];
     struct stmt *body = query_body(x);
-    if (x->chunk >= 0) {
-        struct stmt *chunks = loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
-        const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
-        from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-        to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
-        at = &chunks->body;
-        query_loops(x, &at, open, false, body);
-        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = *inside;
-    } else {
-        loop_over(x, &at, x->stream, from, to, x->c->tile_k)->body = *inside;
-        query_loops(x, &at, open, false, body);
-    }
+    if (x->prefix) {
+        struct stmt *queries = loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;
+        queries->parallel = true;
+        query_loops(x, &in_chunk, open, false, body);
+    } else
+        query_loops(x, &at, open, true, body);
 }
 
 void pass_lower(struct compilation *c)
@@ -499,6 +632,9 @@ void pass_lower(struct compilation *c)
     x->minus_infinity = arena_alloc(arena, n * sizeof *x->minus_infinity);
     x->zero = arena_alloc(arena, n * sizeof *x->zero);
     x->stage = arena_alloc(arena, n * sizeof *x->stage);
+    x->carried = arena_alloc(arena, n * sizeof *x->carried);
+    x->keep = arena_alloc(arena, n * sizeof *x->keep);
+    x->take = arena_alloc(arena, n * sizeof *x->take);
     c->loops = x->l;
     if (!find_axes(x) || !classify(x)) return;
     bool states = false;
@@ -510,6 +646,7 @@ void pass_lower(struct compilation *c)
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
     if (states) {
+        if (!x->prefix) x->chunk = module_axis(x->m, "chunk", SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
         lower_states(x);
         return;
     }

@@ -1,18 +1,149 @@
-/* Tiles are padded to whole vectors along the lanes and placed one behind the other in a thread's workspace, each on its own cache lines. */
+/* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles that are never alive at one
+   time share memory; shared ones, and those of a chunk's slot, each behind the other. What one statement alone makes and uses stays in registers. */
 #include "../compiler.h"
+
+struct placing {
+    struct loops *l;
+    int count; /* of statements without a body, in order */
+    const struct stmt **leaf;
+    int *first, *last; /* by tile: the statements between which it is alive */
+};
+
+static bool reads(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == a) return true;
+    return false;
+}
+
+static bool touches(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
+    return reads(s, a);
+}
+
+/* Whether the statement sets the tile before it reads any of it. */
+static bool sets_first(struct loops *l, const struct stmt *s, int a)
+{
+    if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !reads(s, a);
+    for (int k = 0; k < s->assigns; k++) {
+        for (int o = 0; o < s->operands; o++)
+            if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o))) return false;
+        if (s->assign[k].rest == a + 1) return false;
+        if (s->assign[k].to.of == a) return s->assign[k].fold == FOLD_SET;
+    }
+    return false;
+}
+
+/* Counts the statements, and keeps them where there is room already. */
+static void number(struct placing *x, const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->body)
+            number(x, s->body);
+        else {
+            if (x->leaf) x->leaf[x->count] = s;
+            x->count++;
+        }
+}
+
+static bool has_place(const struct loops *l, int a)
+{
+    return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
+}
+
+/* A tile that one turn of a loop leaves for the next, or for what is behind the loop, is alive in all of it. `now` is the loop's first statement. */
+static int stretch(struct placing *x, const struct stmt *s, int now)
+{
+    for (; s; s = s->next) {
+        if (!s->body) {
+            now++;
+            continue;
+        }
+        int begin = now;
+        now = stretch(x, s->body, now);
+        for (int a = 0; a < x->l->arrays && s->op == LOOPS_FOR; a++) {
+            if (!has_place(x->l, a)) continue;
+            int inside = -1;
+            bool outside = false;
+            for (int k = 0; k < x->count; k++) {
+                if (!touches(x->leaf[k], a)) continue;
+                if (k < begin || k >= now)
+                    outside = true;
+                else if (inside < 0)
+                    inside = k;
+            }
+            if (inside < 0 || (!outside && sets_first(x->l, x->leaf[inside], a))) continue;
+            if (begin < x->first[a]) x->first[a] = begin;
+            if (now - 1 > x->last[a]) x->last[a] = now - 1;
+        }
+    }
+    return now;
+}
+
+/* Bytes of a tile, padded. */
+static int64_t pad(const struct compilation *c, struct array *array)
+{
+    int64_t element = array->dtype == DTYPE_F64 ? 8 : 4, lanes = c->target->vector_bytes / element, elements = 1;
+    if (array->rank > 0) array->extent[array->rank - 1] = (array->extent[array->rank - 1] + lanes - 1) / lanes * lanes;
+    for (int k = 0; k < array->rank; k++) elements *= array->extent[k];
+    return (elements * element + 63) / 64 * 64;
+}
+
+/* The lowest place for `bytes` where no tile lies that is alive at the same time. */
+static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
+{
+    int64_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int b = 0; b < x->l->arrays; b++) {
+            const struct array *other = &x->l->array[b];
+            if (b == a || !has_place(x->l, b) || other->offset < 0 || x->last[b] < x->first[a] || x->last[a] < x->first[b]) continue;
+            if (other->offset + bytes[b] <= offset || offset + bytes[a] <= other->offset) continue;
+            offset = other->offset + bytes[b];
+            moved = true;
+        }
+    }
+    return offset;
+}
 
 void pass_place(struct compilation *c)
 {
     struct loops *l = c->loops;
-    int64_t offset = 0;
+    struct placing *x = arena_alloc(l->module->arena, sizeof *x);
+    size_t arrays = (size_t)l->arrays;
+    int64_t *bytes = arena_alloc(l->module->arena, arrays * sizeof *bytes);
+    x->l = l;
+    x->first = arena_alloc(l->module->arena, arrays * sizeof *x->first);
+    x->last = arena_alloc(l->module->arena, arrays * sizeof *x->last);
+    number(x, l->body);
+    x->leaf = arena_alloc(l->module->arena, (size_t)x->count * sizeof *x->leaf);
+    x->count = 0;
+    number(x, l->body);
     for (int a = 0; a < l->arrays; a++) {
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
-        int64_t element = array->dtype == DTYPE_F64 ? 8 : 4, lanes = c->target->vector_bytes / element, elements = 1;
-        if (array->rank > 0) array->extent[array->rank - 1] = (array->extent[array->rank - 1] + lanes - 1) / lanes * lanes;
-        for (int k = 0; k < array->rank; k++) elements *= array->extent[k];
-        array->offset = offset;
-        offset += (elements * element + 63) / 64 * 64;
+        bytes[a] = pad(c, array);
+        if (has_place(l, a)) {
+            x->first[a] = -1;
+            for (int k = 0; k < x->count; k++)
+                if (touches(x->leaf[k], a)) {
+                    x->last[a] = k;
+                    if (x->first[a] < 0) x->first[a] = k;
+                }
+            continue;
+        }
+        int64_t *end = array->shared ? &l->shared : &l->slot;
+        array->offset = *end;
+        *end += bytes[a];
     }
-    l->workspace = offset;
+    stretch(x, l->body, 0);
+    for (int a = 0; a < l->arrays; a++) {
+        if (!has_place(l, a)) continue;
+        const struct stmt *only = x->leaf[x->first[a]];
+        if (x->first[a] == x->last[a] && only->op == LOOPS_MAP && sets_first(l, only, a)) continue;
+        l->array[a].offset = lowest(x, bytes, a);
+        if (l->array[a].offset + bytes[a] > l->workspace) l->workspace = l->array[a].offset + bytes[a];
+    }
 }
