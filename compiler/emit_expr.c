@@ -600,8 +600,8 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
-/* A sum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts nothing. */
-static void lane_sum(struct nest *n)
+/* A sum or maximum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts nothing. */
+static void fold_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
@@ -617,25 +617,37 @@ static void lane_sum(struct nest *n)
         const char *axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
     }
-    emit_line(x, "vec_%s lane_sums = {0};", x->suffix);
+    bool maximum = a->fold == FOLD_MAX;
+    const char *folded = maximum ? "lane_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
+    x->uses[EXPR_MAX] |= maximum;
+    emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane, x->lanes);
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) text_append(x->out, n->level[k].data ? n->level[k].data : "", n->level[k].length);
     x->indent += 4;
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
-    emit_line(x, "if (%s + %d <= %s) lane_sums += term;", lane, x->lanes, lanes);
-    const char *inside = format(n, "%s + lane_%s < %s", lane, x->suffix, lanes);
-    emit_line(x, "else lane_sums += pick_%s(%s, term, splat_%s(0));", x->suffix, as_mask(n, (struct term){inside, KIND_BOOL, true, false}), x->suffix);
+    const char *inside = as_mask(n, (struct term){format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true, false});
+    const char *term = format(n, "%s + %d <= %s ? term : pick_%s(%s, term, splat_%s(%s))", lane, x->lanes, lanes, x->suffix, inside, x->suffix, none);
+    if (maximum)
+        emit_line(x, "%s = max_%s(%s, %s);", folded, x->suffix, folded, term);
+    else
+        emit_line(x, "%s += %s;", folded, term);
     x->indent -= 4;
     emit_line(x, "}");
-    emit_line(x, "%s total = 0;", x->real);
-    emit_line(x, "for (int lane = 0; lane < %d; lane++) total += lane_sums[lane];", x->lanes);
+    if (maximum) {
+        const char *to = emit_element(x, &a->to);
+        emit_line(x, "for (int lane = 0; lane < %d; lane++)", x->lanes);
+        emit_line(x, "    if (%s[lane] > %s) %s = %s[lane];", folded, to, to, folded);
+    } else {
+        emit_line(x, "%s total = 0;", x->real);
+        emit_line(x, "for (int lane = 0; lane < %d; lane++) total += %s[lane];", x->lanes, folded);
+    }
     if (a->rest) {
         struct ref rest = a->to;
         rest.of = a->rest - 1;
         emit_line(x, "const %s more = %s + total, sum_then = %s + more;", x->real, emit_element(x, &rest), emit_element(x, &a->to));
         emit_line(x, "%s = more - (sum_then - %s);", emit_element(x, &rest), emit_element(x, &a->to));
         emit_line(x, "%s = sum_then;", emit_element(x, &a->to));
-    } else
+    } else if (!maximum)
         emit_line(x, "%s += total;", emit_element(x, &a->to));
     for (int k = 0; k + 1 < s->rank; k++) {
         x->indent -= 4;
@@ -671,7 +683,7 @@ void emit_map(struct emitter *x, const struct stmt *s)
     n->term = arena_alloc(arena, exprs * sizeof *n->term);
     n->count = arena_alloc(arena, exprs * sizeof *n->count);
     if (n->lane >= 0 && !ref_uses_axis(&s->assign[0].to, n->lane)) {
-        lane_sum(n);
+        fold_lanes(n);
         return;
     }
     bool rows = s->rank > 1;

@@ -191,3 +191,41 @@ bool graph_value_equal(const struct value *a, const struct value *b)
         if (!ref_equal(&a->operand[k], &b->operand[k])) return false;
     return true;
 }
+
+int graph_operand(struct value *v, const struct ref *r)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (ref_equal(&v->operand[k], r)) return k;
+    if (v->operands == MAX_OPERANDS) return -1;
+    v->operand[v->operands] = *r;
+    return v->operands++;
+}
+
+bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner)
+{
+    struct module *m = g->module;
+    struct value made = *v;
+    const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
+    made.operands = 0;
+    /* inner's axes become the subscripts that v uses */
+    const struct ref *r = &v->operand[at];
+    const struct expr *body = inner->expr;
+    for (int k = 0; k < inner->operands; k++) {
+        struct ref moved = inner->operand[k];
+        for (int s = 0; s < moved.rank; s++)
+            for (int a = 0; a < inner->rank; a++) moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+        int number = graph_operand(&made, &moved);
+        if (number < 0) return false;
+        inside[k] = expr_leaf(m, EXPR_OPERAND, number);
+    }
+    for (int a = 0; a < inner->rank; a++) body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+    body = expr_bind(m, body, inside);
+    for (int k = 0; k < v->operands; k++) {
+        int number = k == at ? 0 : graph_operand(&made, &v->operand[k]);
+        if (number < 0) return false;
+        with[k] = k == at ? body : expr_leaf(m, EXPR_OPERAND, number);
+    }
+    made.expr = expr_bind(m, v->expr, with);
+    *v = made;
+    return true;
+}

@@ -284,6 +284,10 @@ void graph_insert(struct graph *g, int at, struct value v);
 /* Drops values the output does not need and renumbers. */
 void graph_sweep(struct graph *g);
 bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
+/* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
+int graph_operand(struct value *v, const struct ref *r);
+/* Operand `at` of map v is itself the map `inner`: writes inner's expression in its place. False when there is no room. */
+bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
 
 /* Two tables of one name, over the same axes, with the same numbers: the only values that may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);

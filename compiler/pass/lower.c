@@ -96,9 +96,11 @@ static struct ref lowered(const struct lowering *x, const struct ref *r)
     out.of = x->array[r->of];
     if (a->kind != ARRAY_TILE) return out;
     out.rank = a->rank;
-    for (int k = 0; k < a->rank; k++)
+    for (int k = 0; k < a->rank; k++) {
+        if (a->axes[k] == x->chunk) out.sub[k] = expr_leaf(x->m, EXPR_INDEX, x->chunk);
         for (int s = 0; s < v->rank; s++)
-            if (v->axes[s] == a->axes[k]) out.sub[k] = a->axes[k] == x->chunk ? expr_leaf(x->m, EXPR_INDEX, x->chunk) : r->sub[s];
+            if (v->axes[s] == a->axes[k] && a->axes[k] != x->chunk) out.sub[k] = r->sub[s];
+    }
     return out;
 }
 

@@ -10,7 +10,8 @@
    Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
 
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12 };
+/* Within a chunk a pair costs an inner product, but of exponentials an exponential for every feature. */
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, CHUNK = 64, CHUNK_OF_EXPONENTIALS = 32 };
 
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR };
 enum side { QUERY, KEY };
@@ -30,6 +31,7 @@ struct separation {
     struct module *m;
     int weight, lane, stream;
     const struct value *value; /* the weight */
+    bool exponentials;         /* features of query and key are exponentials that run along the same axis */
     struct value made[2];      /* the maps of the features, while they are written */
 };
 
@@ -85,7 +87,7 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
-/* Whether an exponential is a factor of the value: its features then range so widely that their plain sum in f32 loses the small ones. */
+/* Whether an exponential is a factor of the value. */
 static bool exponential_factor(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_MUL) return exponential_factor(g, v, e->arg[0]) || exponential_factor(g, v, e->arg[1]);
@@ -98,8 +100,6 @@ static bool grows_exponentially(const struct graph *g, int v)
 {
     return g->value[v].op == GRAPH_MAP && exponential_factor(g, &g->value[v], g->value[v].expr);
 }
-
-static const char exponential[] = "exponential features need a running maximum each, which is not compiled yet";
 
 static const struct node *none(struct separation *x, const char *why)
 {
@@ -115,13 +115,11 @@ static const struct node *too_many(struct separation *x)
 static const struct node *find(struct separation *x, const struct expr *e)
 {
     bool query = uses_axis(x, e, x->lane), key = uses_axis(x, e, x->stream);
-    if ((!query || !key) && expr_has(e, EXPR_OPERAND) && exponential_factor(x->g, x->value, e)) return none(x, exponential);
     if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
     if (e->op == EXPR_OPERAND) {
         const struct node *product = inner_product(x, &x->value->operand[e->integer]);
         if (!product) return none(x, "a value that query and key share is no inner product over features");
-        for (int side = QUERY; side <= KEY; side++)
-            if (grows_exponentially(x->g, product->leaf[side].of)) return none(x, exponential);
+        if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of)) x->exponentials = true;
         return product;
     }
     if (e->op == EXPR_NEG) {
@@ -303,7 +301,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct graph *g = x->g;
     const struct expr *where = NULL, *far = x->value->expr;
-    *plan = (struct plan){.chunk = x->c->spec->block > 0 ? x->c->spec->block : 64};
+    *plan = (struct plan){.chunk = x->c->spec->block > 0 ? x->c->spec->block : CHUNK};
+    x->exponentials = false;
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != x->weight) continue;
@@ -329,6 +328,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     }
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
+    if (x->exponentials && x->c->spec->block == 0) plan->chunk = CHUNK_OF_EXPONENTIALS;
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 

@@ -24,46 +24,6 @@ static int uses(const struct graph *g, int v)
     return count;
 }
 
-/* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
-static int operand_number(struct value *v, const struct ref *r)
-{
-    for (int k = 0; k < v->operands; k++)
-        if (ref_equal(&v->operand[k], r)) return k;
-    if (v->operands == MAX_OPERANDS) return -1;
-    v->operand[v->operands] = *r;
-    return v->operands++;
-}
-
-/* Operand k of map v is itself the map `inner`: writes inner's expression in its place. False when there is no room. */
-static bool inline_map(struct graph *g, struct value *v, int at, const struct value *inner)
-{
-    struct module *m = g->module;
-    struct value made = *v;
-    const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
-    made.operands = 0;
-    /* inner's axes become the subscripts that v uses */
-    const struct ref *r = &v->operand[at];
-    const struct expr *body = inner->expr;
-    for (int k = 0; k < inner->operands; k++) {
-        struct ref moved = inner->operand[k];
-        for (int s = 0; s < moved.rank; s++)
-            for (int a = 0; a < inner->rank; a++) moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
-        int number = operand_number(&made, &moved);
-        if (number < 0) return false;
-        inside[k] = expr_leaf(m, EXPR_OPERAND, number);
-    }
-    for (int a = 0; a < inner->rank; a++) body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
-    body = expr_bind(m, body, inside);
-    for (int k = 0; k < v->operands; k++) {
-        int number = k == at ? 0 : operand_number(&made, &v->operand[k]);
-        if (number < 0) return false;
-        with[k] = k == at ? body : expr_leaf(m, EXPR_OPERAND, number);
-    }
-    made.expr = expr_bind(m, v->expr, with);
-    *v = made;
-    return true;
-}
-
 /* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in another role. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
@@ -81,7 +41,7 @@ static bool inline_single_uses(struct graph *g)
             int u = g->value[v].operand[k].of;
             const struct value *inner = &g->value[u];
             if (inner->op != GRAPH_MAP || uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner)) continue;
-            if (!inline_map(g, &g->value[v], k, inner)) continue;
+            if (!graph_inline(g, &g->value[v], k, inner)) continue;
             changed = true;
             k = -1; /* operands have moved */
         }
