@@ -8,7 +8,7 @@
 
 #include "runtime/attnrt.h"
 
-enum { HEAD_DIM = 64, CONTEXT = 6 };
+enum { HEAD_DIM = 64, CONTEXT = 6, MOST_FEATURES = 4096 };
 
 /* ---- the text and its vectors (text.c) ---- */
 
@@ -25,6 +25,8 @@ void text_release(struct text_vectors *t);
 void text_predict(const struct text_vectors *t, const float *out, unsigned char *guess);
 /* The share of correct guesses over the second half. */
 double text_accuracy(const struct text_vectors *t, const unsigned char *guess);
+/* What guessing the most frequent byte of the second half, each time, would be right about. */
+double text_commonest(const struct text_vectors *t);
 /* A few lines of the second half, right guesses marked. */
 void text_show(const struct text_vectors *t, const unsigned char *guess, int lines, bool color, FILE *out);
 
@@ -33,12 +35,36 @@ void text_show(const struct text_vectors *t, const unsigned char *guess, int lin
 /* GFLOP/s in float32 of a loop of multiply-adds on independent vector registers, all threads; the best of a few runs. */
 double machine_peak(int threads);
 
+/* ---- a kernel and what its calls need (kernel.c) ---- */
+
+struct prepared {
+    const struct attn_kernel *kernel;
+    struct attn_problem problem;
+    void *params, *storage, *workspace;
+};
+/* One head of n queries and keys; random parameters come from the seed. 0 or an attn_error; kernel_release gives back what there is in either case. */
+int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed);
+/* One call; *seconds becomes the least of what it was and what the call took. 0 or an attn_error. */
+int kernel_run(const struct prepared *p, const float *q, const float *k, const float *v, float *out, double *seconds);
+void kernel_release(struct prepared *p);
+/* A number of the command line, all of `text`; false if it is none or out of range. */
+bool read_number(const char *text, int64_t least, int64_t most, int64_t *value);
+
 /* ---- the interpreter as the judge (oracle.c) ---- */
+
+/* Which row of `out` is the k-th of `rows` that are judged: they are spread over the text. */
+int64_t sampled_row(const struct text_vectors *t, int k, int rows);
 
 /* Called now and then; may be NULL. */
 typedef void oracle_progress(int done, int rows);
 /* The largest error of `rows` rows of `out` spread over the text, against float64 interpretation of the graph, relative to the largest |v| weighed
    as that row weighs its keys. Negative after a failure, which has been reported. */
 double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads, oracle_progress *progress);
+
+/* ---- and the judge of random features (features.c) ---- */
+
+enum features { FEATURES_NONE, FEATURES_SKETCH, FEATURES_FAVOR };
+/* The same error against the same features (of degree 4, or positive ones after a layernorm) in float64, met pair by pair. Negative after a failure. */
+double features_error(enum features kind, const struct prepared *p, const struct text_vectors *t, const float *out, int rows, int threads);
 
 #endif

@@ -7,6 +7,11 @@
 
 #include "ir/ir.h"
 
+int64_t sampled_row(const struct text_vectors *t, int k, int rows)
+{
+    return (t->length - 2) * (int64_t)(k + 1) / rows;
+}
+
 /* One row by the interpreter: [HEAD_DIM] into out, with the values as they are or their absolute values. NULL or what is wrong. */
 static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row, double *out)
 {
@@ -72,7 +77,7 @@ double oracle_error(const char *graph_text, const struct text_vectors *t, const 
 #endif
         for (int k = 0; k < rows; k++) {
             const char *said = NULL;
-            int64_t row = (n - 2) * (int64_t)(k + 1) / rows;
+            int64_t row = sampled_row(t, k, rows);
             double error = g ? row_error(g, context, value, absolute, row, out + row * HEAD_DIM, &said) : 0;
 #ifdef _OPENMP
 #pragma omp critical

@@ -83,6 +83,16 @@ double text_accuracy(const struct text_vectors *t, const unsigned char *guess)
     return (double)right / (double)(t->length - from);
 }
 
+double text_commonest(const struct text_vectors *t)
+{
+    int64_t from = t->length / 2, count[256] = {0}, most = 0;
+    for (int64_t i = from; i < t->length; i++) {
+        int64_t now = ++count[t->byte[i]];
+        if (now > most) most = now;
+    }
+    return (double)most / (double)(t->length - from);
+}
+
 /* Where the line after position i begins; the end of the text if there is none. */
 static int64_t next_line(const struct text_vectors *t, int64_t i)
 {
