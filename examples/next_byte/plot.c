@@ -13,11 +13,19 @@ static const double label_height = 36;
 
 struct scale {
     double least, most, from, to; /* values, and the pixels they lie at */
+    double step;                  /* from one grid line to the next, as a factor */
 };
 
 static double at(const struct scale *s, double value)
 {
     return s->from + (s->to - s->from) * (log(value) - log(s->least)) / (log(s->most) - log(s->least));
+}
+
+/* The k-th line of the grid; 0 past the last. */
+static double tick(const struct scale *s, int k)
+{
+    double value = s->least * pow(s->step, k);
+    return value <= s->most * 1.001 ? value : 0;
 }
 
 void plot_seconds(char *text, size_t size, double seconds)
@@ -52,18 +60,17 @@ static void text_at(FILE *out, double x, double y, const char *attributes, const
 static void axes(FILE *out, const struct scale *x, const struct scale *y)
 {
     char text[32];
+    double n, s;
     fprintf(out, "<g stroke=\"" GRID "\" stroke-width=\"1\">\n");
-    for (double n = x->least; n <= x->most * 1.001; n *= 2)
-        fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", at(x, n), y->from, at(x, n), y->to);
-    for (double s = y->least; s <= y->most * 1.001; s *= 10)
-        fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x->from, at(y, s), x->to, at(y, s));
+    for (int k = 0; (n = tick(x, k)) > 0; k++) fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", at(x, n), y->from, at(x, n), y->to);
+    for (int k = 0; (s = tick(y, k)) > 0; k++) fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x->from, at(y, s), x->to, at(y, s));
     fputs("</g>\n", out);
     fprintf(out, "<path d=\"M%.1f,%.1f V%.1f H%.1f\" fill=\"none\" stroke=\"" MUTED "\" stroke-width=\"1.2\"/>\n", x->from, y->to, y->from, x->to);
-    for (double n = x->least; n <= x->most * 1.001; n *= 2) {
+    for (int k = 0; (n = tick(x, k)) > 0; k++) {
         snprintf(text, sizeof text, "%.0fk", n / 1024);
         text_at(out, at(x, n), y->from + 20, "text-anchor=\"middle\" fill=\"" MUTED "\"", text);
     }
-    for (double s = y->least; s <= y->most * 1.001; s *= 10) {
+    for (int k = 0; (s = tick(y, k)) > 0; k++) {
         if (s < 0.9995)
             snprintf(text, sizeof text, s < 0.9995e-3 ? "%.0f µs" : "%.0f ms", s * (s < 0.9995e-3 ? 1e6 : 1e3));
         else
@@ -134,7 +141,7 @@ static void legend(FILE *out, double x, double y)
 
 void plot_svg(FILE *out, const struct curve *curve, int curves, const char *title, const char *const subtitle[2])
 {
-    struct scale x = {curve[0].length[0], curve[0].length[curve[0].points - 1], LEFT, WIDTH - RIGHT}, y = {1, 1, HEIGHT - BOTTOM, TOP};
+    struct scale x = {curve[0].length[0], curve[0].length[curve[0].points - 1], LEFT, WIDTH - RIGHT, 2}, y = {1, 1, HEIGHT - BOTTOM, TOP, 10};
     double least = curve[0].seconds[0], most = least;
     for (int k = 0; k < curves; k++) {
         least = fmin(least, curve[k].seconds[0]);

@@ -64,7 +64,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
             exit(0);
         }
         int option = 0, count = sizeof options / sizeof options[0];
-        while (option < count && strcmp(a, options[option].name)) option++;
+        while (option < count && strcmp(a, options[option].name) != 0) option++;
         if (option < count) {
             if (read_number(argv[++k], options[option].least, options[option].most, options[option].value)) continue;
             fprintf(stderr, "time_by_length: error: %s takes a number from %" PRId64 " to %" PRId64 "\n", a, options[option].least, options[option].most);
