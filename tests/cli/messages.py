@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from cases import AFFINE, DENSE, POLYNOMIAL, SOFTMAX, WRONG, Place, says, temporary_files
+from cases import AFFINE, DENSE, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')   # quiet: whether the kernel was compiled before does not matter
@@ -110,6 +110,8 @@ ARRAYS = {
     'missing_parameters': (AFFINE, lambda p: None, 1, ['q_norm.weight', 'q_norm.bias', 'k_norm.weight', 'k_norm.bias', r'\[8\]']),
     'parameter_of_wrong_shape': (DENSE, array('bias', zeros(2, 5, 4)), 1, ['in/bias.npy', r'\[2, 5, 4\]', r'\[2, 5, 5\]']),
     'parameter_of_wrong_rank': (DENSE, array('bias', zeros(5, 5)), 1, ['in/bias.npy', r'\[5, 5\]']),
+    'sketch_of_wrong_shape': (SKETCH, lambda p: [array('sketch.g' + n, zeros(*shape))(p) for n, shape in (('1', (8, 4)), ('2', (4, 8)))], 1,
+                              ['in/sketch.g2.npy', r'\[4, 8\]', r'\[8, 4\]']),
     'q_rank_3': (SOFTMAX, array('q', zeros(2, 5, 8)), 1, ['in/q.npy', r'\[2, 5, 8\]']),
     'q_rank_0': (SOFTMAX, array('q', np.float32(1)), 1, ['in/q.npy', '4 dimensions']),
     'q_rank_9': (SOFTMAX, array('q', zeros(1, 1, 1, 1, 1, 1, 1, 1, 8)), 1, ['in/q.npy', 'dimensions']),

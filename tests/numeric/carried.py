@@ -1,0 +1,85 @@
+"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare meet in some kernel,
+and every kernel runs over the edges of its blocks, with grouped heads and with n_q other than n_k."""
+from cover import cover
+
+COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
+# A name is one choice; where it lists several similarities the kernels that use it take them in turn.
+WEIGHTS = {
+    'polynomial': [{'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 4.0}}, {'polynomial': {'degree': 4, 'alpha': 2, 'beta': 2.5}},
+                   {'polynomial': {'degree': 2}}],
+    'polynomial_high': [{'polynomial': {'degree': 8, 'alpha': 2, 'beta': 2.5}}, {'polynomial': {'degree': 6, 'alpha': 2, 'beta': -2}}],
+    'square': [{'polynomial_square': {'degree': m, 'coefficients': COEFFICIENTS[:m + 1]}} for m in (2, 3, 1, 4)],
+    'square_param': [{'polynomial_square': {'degree': m, 'coefficients': 'param'}} for m in (2, 1)],
+    'elu_plus_one': [{'linear': {'features': 'elu_plus_one'}}],
+    'relu': [{'linear': {'features': f}} for f in ({'relu': {'eps': 1e-3}}, 'relu')],
+    'squared_relu': [{'linear': {'features': 'squared_relu'}}],
+    'taylor1': [{'linear': {'features': 'taylor1'}}],
+    'favor_relu': [{'linear': {'features': {'favor_relu': {'count': m}}}} for m in (16, 64, 24)],
+    'hedgehog': [{'linear': {'features': 'hedgehog'}}],
+}
+MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}   # features grow with its powers
+PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}               # local: exact inside blocks
+NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none'}
+SIZES = {'8x24': (8, 24), '16': (16, None), '24x40': (24, 40)}
+PREPARE = {'nothing': [], 'layernorm': ['layernorm'], 'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
+CHOSEN = list(PREPARE)
+PREPARE['short'] = [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 0.5}}]
+COMMON = {'dtype': ['f32', 'f64'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
+
+
+def spec_of(row, similarity, head_dim):
+    head, value = SIZES[row['sizes']]
+    spec = {'similarity': similarity, 'dtype': row['dtype'], 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
+            'normalize': NORMALIZE[row['normalize']], 'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}), **PLACES[row['place']]}
+    if spec['dtype'] == 'f64' and row['block'] == '256':
+        spec['block'] = 100           # the definitions in 80 bits are slow
+    elif row['block'] != 'auto':
+        spec['block'] = int(row['block'])
+    return spec
+
+
+def weights():
+    turn = {}
+    for row in cover({'weight': list(WEIGHTS), 'place': ['causal', 'none'], 'block': ['16', '100', 'auto'], **COMMON}, seed=3):
+        weight = row['weight']
+        if weight.startswith('polynomial'):
+            row['prepare'] = 'short'   # s + alpha stays away from 0: the features of high powers cancel where a weight nearly vanishes
+        turn[weight] = turn.get(weight, -1) + 1
+        similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
+        yield '-'.join(row[key] for key in ('weight', 'place', 'block', *COMMON)), spec_of(row, similarity, MOST_HEAD_DIM.get(weight, 64))
+
+
+# Nets take the compiler and the definitions long, so these are chosen; beside q and k they differ from the others in their maps alone.
+LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b, 'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
+           for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'), ('8', '8', 'none', '16', 'f32'))]
+
+
+def sketches():
+    rows = cover({'degree': ['2', '4', '8', '16'], 'r': ['8', '24', '32', '64'], 'place': list(PLACES), 'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
+    for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
+        if row['place'] == 'local' and row['block'] == 'auto':
+            row['block'] = '16'       # a number is needed
+        if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
+            row['prepare'] = 'layernorm'   # their weights would span more than f32 holds
+        options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | ({'local': 'exact'} if row['place'] == 'local' else {})
+        yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'], '-'.join(row[key] for key in ('place', 'block', *COMMON))), spec_of(
+            row, {'polysketch': options}, 64)
+
+
+def shapes(spec, turn):
+    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with which lengths changes with `turn`."""
+    b = spec.get('block', 64)
+    few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)   # in short rows all weights may nearly vanish, and their features cancel
+    lengths = [few, (b - 1, b - 1), (b, b), (b + 1, b + 1), (3 * b + 7, 3 * b + 7), (b + 3, 2 * b + 5), (2 * b + 5, b + 3)]
+    groups, threads = [(1, 1), (2, 2), (2, 1), (4, 2), (4, 1)], [1, 2, 3, 7]
+    for at, length in enumerate(lengths):
+        group, batch = groups[(turn + at) % len(groups)], 1 + (turn + at) % 2
+        if max(length) > 200:
+            group, batch = groups[(turn + at) % 3], 1    # the definitions take the square of it
+        yield length, group, batch, threads[(turn + 3 * at) % len(threads)]
+
+
+def cases():
+    """(name, spec, shapes)"""
+    for turn, (name, spec) in enumerate([*weights(), *sketches()]):
+        yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
