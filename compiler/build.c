@@ -156,6 +156,14 @@ static const struct expr *mask(struct builder *x, const struct mask *o)
     }
     return NULL;
 }
+/* ---- projection (Wang et al., Linformer, 2020, section 4): so many sums over the keys in the place of keys ---- */
+
+static int project(struct builder *x, int v, const char *name, int last)
+{
+    int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, 2, (int[]){s, x->j});
+    return graph_contract(x->g, 4, (int[]){x->b, x->kv, s, last}, graph_ref(x->g, matrix, NULL), graph_ref(x->g, v, NULL), NULL);
+}
+
 /* ---- all of it ---- */
 
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
@@ -172,7 +180,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
 
     if (spec->dtype == DTYPE_BF16 || spec->dtype == DTYPE_F16) diagnostics_error(d, spec->dtype_at, "dtype '%s' is not compiled yet", dtype_name(spec->dtype));
-    if (spec->linformer) build_not_yet(x, spec->project_at, "'project'");
     if (spec->emit & EMIT_BACKWARD) build_not_yet(x, spec->emit_at, "emit 'backward'");
     if (spec->emit & EMIT_DECODE) build_not_yet(x, spec->emit_at, "emit 'decode'");
 
@@ -181,6 +188,11 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     k = prepare(x, k, false); /* one after the other: values are numbered as they are made */
     q = prepare(x, q, true);
+    if (spec->linformer) {
+        k = project(x, k, "project.e", x->d);
+        v = project(x, v, "project.f", x->e);
+        x->j = module_find_axis(m, "s"); /* the keys from here on */
+    }
     int w = build_weights(x, q, k);
     const struct expr *region = mask(x, spec->mask);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;

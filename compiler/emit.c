@@ -159,7 +159,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
              "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
              "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
     for (int k = 0; k < compilations; k++)
-        if (c[k]->linear) {
+        if (c[k]->features) {
             text_add(out,
                      "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
                      c[k]->spec->algorithm == ALGORITHM_AUTO ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(c[k]))

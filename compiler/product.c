@@ -110,7 +110,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
             *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
             c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
             good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
-            if (!linear || c->features)
+            if (!linear || c->features || p->spec->algorithm == ALGORITHM_LINEAR)
                 p->compilation[p->compilations++] = c;
             else
                 p->why_quadratic = c->why_not;

@@ -415,6 +415,7 @@ void pass_separate(struct compilation *c)
     struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
     find_axes(x);
     if (x->lane < 0 || x->stream < 0) return;
+    bool pairs = false;
     for (int v = 0; v < c->graph->values; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
@@ -423,6 +424,7 @@ void pass_separate(struct compilation *c)
             query |= value->axes[k] == x->lane;
         }
         if (!pair || !query) continue;
+        pairs = true;
         if (value->op == GRAPH_CONTRACT && is_summed(c->graph, v)) map_of(c->graph, v++);
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
@@ -440,6 +442,7 @@ void pass_separate(struct compilation *c)
         graph_sweep(c->graph);
         return;
     }
-    if (c->spec->algorithm != ALGORITHM_LINEAR) return;
+    if (!pairs) c->why_not = "it is linear as it stands: no query meets a key, but sums over all of them";
+    if (c->spec->algorithm != ALGORITHM_LINEAR || !pairs) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->why_not ? c->why_not : "its weight is no sum over keys");
 }
