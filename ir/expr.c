@@ -75,11 +75,11 @@ const char *expr_name(enum expr_op op)
 
 static bool same(const struct expr *a, const struct expr *b)
 {
-    return a->op == b->op && a->type == b->type && a->integer == b->integer && memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->arg[0] == b->arg[0] &&
-           a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
+    return a->op == b->op && a->type == b->type && a->integer == b->integer && a->draw == b->draw && memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
+           a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
 }
 
-static const struct expr *intern(struct module *m, struct expr e)
+const struct expr *expr_intern(struct module *m, struct expr e)
 {
     uint64_t hash = (uint64_t)e.op * 31 + (uint64_t)e.integer, bits;
     memcpy(&bits, &e.real, sizeof bits);
@@ -98,18 +98,18 @@ static const struct expr *intern(struct module *m, struct expr e)
 
 const struct expr *expr_real(struct module *m, double value)
 {
-    return intern(m, (struct expr){.op = EXPR_REAL, .type = TYPE_REAL, .real = value});
+    return expr_intern(m, (struct expr){.op = EXPR_REAL, .type = TYPE_REAL, .real = value});
 }
 
 const struct expr *expr_int(struct module *m, int64_t value)
 {
-    return intern(m, (struct expr){.op = EXPR_INT, .type = TYPE_INT, .integer = value});
+    return expr_intern(m, (struct expr){.op = EXPR_INT, .type = TYPE_INT, .integer = value});
 }
 
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number)
 {
     if (op == EXPR_SIZE && m->axis[number].source == SIZE_CONSTANT) return expr_int(m, m->axis[number].extent);
-    return intern(m, (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
+    return expr_intern(m, (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
 }
 
 /* ---- building, folding what is constant ---- */
@@ -215,6 +215,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_SIZE:
     case EXPR_LO:
     case EXPR_HI:
+    case EXPR_DRAWN:
     case EXPR_FLOOR:
     case EXPR_SQRT:
     case EXPR_EXP:
@@ -247,7 +248,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
         if (!by_zero) return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));
     }
     const struct expr *simpler = identity(m, op, a, b, c);
-    return simpler ? simpler : intern(m, e);
+    return simpler ? simpler : expr_intern(m, e);
 }
 
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power)
@@ -269,6 +270,7 @@ static const struct expr *rebuild(struct module *m, const struct expr *e, const 
         arg[k] = rebuild(m, e->arg[k], from, to, with);
         changed |= arg[k] != e->arg[k];
     }
+    if (changed && e->op == EXPR_DRAWN) return expr_drawn(m, arg[0], arg[1], arg[2], *e->draw);
     return changed ? expr_make(m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
@@ -343,6 +345,7 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env)
     case EXPR_AND: return I(a) && I(b);
     case EXPR_OR: return I(a) || I(b);
     case EXPR_NOT: return !I(a);
+    case EXPR_DRAWN: return draw_holds(e->draw, I(a), I(b), I(c));
     case EXPR_SELECT: return I(a) ? I(b) : I(c);
     case EXPR_ABS: {
         int64_t x = I(a);
@@ -421,6 +424,7 @@ double expr_eval(const struct expr *e, const struct environment *env)
     case EXPR_AND:
     case EXPR_OR:
     case EXPR_NOT:
+    case EXPR_DRAWN:
     case EXPR_OPS: return 0; /* of integer type: handled above */
     }
 #undef R

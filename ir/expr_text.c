@@ -77,6 +77,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
             if (k) text_add(out, ", ");
             expr_print(m, e->arg[k], operand, by, program, out);
         }
+        if (e->op == EXPR_DRAWN) text_add(out, ", %lld, %llu%s", (long long)e->draw->count, (unsigned long long)e->draw->seed, e->draw->upto ? ", upto" : "");
         text_add(out, ")");
     }
 }
@@ -459,6 +460,19 @@ static enum expr_op function(struct reader *r)
     return EXPR_OPS;
 }
 
+static uint64_t read_seed(struct reader *r)
+{
+    char *end = NULL;
+    unsigned long long seed = 0;
+    errno = 0;
+    if (number_token(r) && *r->token != '-') seed = strtoull(r->token, &end, 10);
+    if (!end || end != r->token + r->length || errno == ERANGE)
+        expected(r, "a seed");
+    else
+        reader_next(r);
+    return seed;
+}
+
 static const struct expr *call(struct reader *r)
 {
     struct module *m = r->module;
@@ -481,6 +495,16 @@ static const struct expr *call(struct reader *r)
             go_back(r, start);
             reader_error(r, "argument %d of %s must not be real", k + 1, expr_name(op));
         }
+    }
+    struct draw draw = {0};
+    if (op == EXPR_DRAWN) {
+        reader_expect(r, ",");
+        draw.count = reader_int(r, 1);
+        reader_expect(r, ",");
+        draw.seed = read_seed(r);
+        if (reader_take(r, ",")) reader_expect(r, "upto"), draw.upto = true;
+        reader_expect(r, ")");
+        return r->failed ? expr_int(m, 0) : expr_drawn(m, arg[0], arg[1], arg[2], draw);
     }
     if (reader_at(r, ",")) reader_error(r, "%s takes %d argument%s", expr_name(op), expr_arity(op), expr_arity(op) == 1 ? "" : "s");
     reader_expect(r, ")");

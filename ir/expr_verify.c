@@ -20,7 +20,8 @@ uint32_t ref_axes(const struct ref *r)
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
+    return op == EXPR_DRAWN || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+           (op == EXPR_SELECT && argument == 0);
 }
 
 static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
@@ -44,6 +45,7 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
 {
     if (!e) return "an expression is missing";
     if ((int)e->op < 0 || e->op >= EXPR_OPS) return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
+    if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "it does not say what is drawn";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {

@@ -71,7 +71,7 @@ struct axis {
     int64_t extent; /* SIZE_CONSTANT; of one chunk for SIZE_CHUNKS */
 };
 
-enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8 };
+enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
 
 enum expr_op {
 #define EXPR(name, text, arguments, result) EXPR_##name,
@@ -82,6 +82,14 @@ enum expr_op {
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
+/* How EXPR_DRAWN draws. Made by expr_drawn, once for the same values. */
+struct draw {
+    int64_t count; /* how many numbers; all there are if that is no more */
+    uint64_t seed;
+    bool upto; /* among 0 … a, a what is drawn for; else among as many as the expression says */
+    struct draw *next;
+};
+
 /* Interned: two expressions of one module are equal exactly when their pointers are. Never changed once made. */
 struct expr {
     enum expr_op op;
@@ -90,6 +98,7 @@ struct expr {
     const struct expr *arg[3];
     double real;     /* EXPR_REAL */
     int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
+    const struct draw *draw; /* EXPR_DRAWN */
     struct expr *next; /* the interning table's chain */
 };
 
@@ -102,6 +111,7 @@ struct module {
     struct axis axis[MAX_AXES];
     int exprs;
     struct expr **table; /* 4096 chains */
+    struct draw *draws;
 };
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
@@ -110,11 +120,16 @@ int module_find_axis(const struct module *m, const char *name);                 
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
+/* The one expression of the module that is like this. Only for what the builders below cannot make. */
+const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant, …). */
 const struct expr *expr_real(struct module *m, double value);
 const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b, const struct expr *c);
+/* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
+const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw);
+bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
 /* x to a whole power, by squarings. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
 /* The expression with every occurrence of `from` replaced by `to`, rebuilt (and so folded). */
@@ -335,13 +350,23 @@ struct assign {
     int rest;
 };
 
+/* The indices from <= x < to; where `drawn`, an EXPR_DRAWN, is not NULL only those for which it holds: what it draws for is over other axes, at some
+   point of their current ranges (FOR) or at all of them (IF). */
+struct range {
+    const struct expr *from, *to, *drawn;
+};
+
 struct stmt {
     int op; /* enum loops_op */
     struct stmt *next;
     struct stmt *body; /* FOR, IF */
     /* FOR: ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …; `where` is the region outside which the body does nothing.
-       Bounds are integer expressions in SIZE, LO, HI. IF: `where` in SIZE, LO, HI. */
+       Bounds are integer expressions in SIZE, LO, HI. With `ranges` it runs, in order, over the indices that are in one of them: where they overlap
+       or touch once, as one range.
+       IF: `where` in SIZE, LO, HI; or, NULL, that the current range of `axis` is not wholly in the union of the ranges. */
     int axis;
+    int ranges;
+    const struct range *range;
     const struct expr *from, *to, *where;
     int64_t step;
     bool parallel;
@@ -384,10 +409,20 @@ struct ref loops_ref(const struct loops *l, int a);
 bool array_has_slots(const struct loops *l, const struct array *a);
 /* Bytes of workspace for a thread that works alone. */
 int64_t loops_bytes(const struct loops *l);
+/* The ranges of a FOR or IF as text, their reader, what is wrong with them or NULL, and whether the axis' index x is in one. (ranges.c) */
+void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
+void ranges_read(struct reader *r, struct stmt *s);
+const char *ranges_check(struct module *m, const struct stmt *s);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out); /* one line; of FOR and IF only the head */
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out);
+/* What the innermost loops that skip what a region does not reach would visit: their tiles; the points of these, over all run-time axes; how many of
+   these stand under an IF that holds. */
+struct visits {
+    int64_t tiles, points, tested;
+};
+const char *loops_visits(const struct loops *l, const struct problem_size *size, struct visits *out);
 
 #endif

@@ -19,6 +19,7 @@ struct machine {
     double *sum;                    /* a row of lanes */
     int64_t sums;
     const struct stmt *stmt; /* being run */
+    struct visits *visits;   /* only counting: no data, and nothing is run but loops */
     const char *error;
 };
 
@@ -329,19 +330,120 @@ static bool any_point(struct machine *e, const struct expr *where)
     return false;
 }
 
+/* The union of ranges, one index at a time. */
+struct members {
+    int64_t from[MAX_RANGES], to[MAX_RANGES];
+    int64_t number[MAX_RANGES]; /* what is asked for among those drawn, and the answer, which neighbours share */
+    bool known[MAX_RANGES], holds[MAX_RANGES];
+};
+
+static struct members members_of(const struct machine *e, const struct stmt *s)
+{
+    const struct environment env = environment(e, NULL);
+    struct members u = {.known = {false}};
+    for (int k = 0; k < s->ranges; k++) {
+        u.from[k] = expr_eval_int(s->range[k].from, &env);
+        u.to[k] = expr_eval_int(s->range[k].to, &env);
+    }
+    return u;
+}
+
+/* Whether x is drawn at some point of the other axes' ranges, or at every one. */
+static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
+{
+    const struct environment env = environment(e, NULL);
+    int axes[MAX_AXES], rank = 0;
+    uint32_t bits = expr_axes(d->arg[0]) | expr_axes(d->arg[2]);
+    bool every = s->op == LOOPS_IF;
+    for (int a = 0; a < e->module->axes; a++)
+        if (bits >> a & 1) axes[rank++] = a;
+    bool more = first_point(e, rank, axes);
+    e->index[s->axis] = x;
+    for (; more; more = rank > 0 && next_point(e, rank, axes))
+        if ((expr_eval_int(d, &env) != 0) != every) return !every;
+    return every;
+}
+
+static bool is_member(struct machine *e, const struct stmt *s, struct members *u, int64_t x)
+{
+    for (int k = 0; k < s->ranges; k++) {
+        if (x < u->from[k] || x >= u->to[k]) continue;
+        if (!s->range[k].drawn) return true;
+        const struct environment env = environment(e, NULL);
+        e->index[s->axis] = x;
+        int64_t number = expr_eval_int(s->range[k].drawn->arg[1], &env);
+        if (!u->known[k] || u->number[k] != number) {
+            u->known[k] = true;
+            u->number[k] = number;
+            u->holds[k] = drawn(e, s, s->range[k].drawn, x);
+        }
+        if (u->holds[k]) return true;
+    }
+    return false;
+}
+
+static bool outside(struct machine *e, const struct stmt *s)
+{
+    struct members u = members_of(e, s);
+    for (int64_t x = e->lo[s->axis]; x < e->hi[s->axis]; x++)
+        if (!is_member(e, s, &u, x)) return true;
+    return false;
+}
+
+/* The condition of an IF. */
+static bool holds(struct machine *e, const struct stmt *s)
+{
+    const struct environment env = environment(e, NULL);
+    return s->where ? expr_eval_int(s->where, &env) != 0 : outside(e, s);
+}
+
+/* How many points the current ranges of all run-time axes have together. */
+static int64_t points(const struct machine *e)
+{
+    int64_t count = 1;
+    for (int a = 0; a < e->module->axes; a++)
+        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS) count *= e->hi[a] - e->lo[a];
+    return count;
+}
+
+static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
+{
+    e->lo[s->axis] = from;
+    e->hi[s->axis] = to;
+    if (from < 0 || to > e->size[s->axis])
+        fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)from,
+                             (long long)to, (long long)e->size[s->axis]));
+    if (e->visits) {
+        int64_t count = s->where ? points(e) : 0;
+        e->visits->tiles += s->where != NULL;
+        e->visits->points += count;
+        for (const struct stmt *inner = s->body; inner; inner = inner->next) /* a region's test stands under an IF or alone */
+            if (inner->op == LOOPS_IF && s->where && !holds(e, inner)) {
+                count = 0;
+                break;
+            }
+        e->visits->tested += count;
+        run_body(e, s->body);
+        return;
+    }
+    forget(e, s);
+    if (!s->where || any_point(e, s->where)) run_body(e, s->body);
+}
+
 static void run_for(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
-    int64_t from = expr_eval_int(s->from, &env), to = expr_eval_int(s->to, &env), end, lo = e->lo[s->axis], hi = e->hi[s->axis];
-    for (int64_t x = from; x < to && !e->error; x = end) {
-        if (__builtin_add_overflow(x, s->window ? WINDOW : s->step, &end) || end > to) end = to;
-        e->lo[s->axis] = x;
-        e->hi[s->axis] = end;
-        if (x < 0 || end > e->size[s->axis])
-            fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)x,
-                                 (long long)end, (long long)e->size[s->axis]));
-        forget(e, s);
-        if (!s->where || any_point(e, s->where)) run_body(e, s->body);
+    struct members u = members_of(e, s);
+    int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, end, lo = e->lo[s->axis], hi = e->hi[s->axis];
+    for (int64_t x = from; x < limit && !e->error;) {
+        if (s->ranges) { /* the next run of members */
+            while (x < limit && !is_member(e, s, &u, x)) x++;
+            for (to = x; to < limit && is_member(e, s, &u, to);) to++;
+        }
+        for (; x < to && !e->error; x = end) {
+            if (__builtin_add_overflow(x, s->window ? WINDOW : s->step, &end) || end > to) end = to;
+            run_tile(e, s, x, end);
+        }
     }
     e->lo[s->axis] = lo;
     e->hi[s->axis] = hi;
@@ -350,12 +452,12 @@ static void run_for(struct machine *e, const struct stmt *s)
 static void run_body(struct machine *e, const struct stmt *s)
 {
     for (; s && !e->error; s = s->next) {
-        const struct environment env = environment(e, NULL);
         e->stmt = s;
+        if (e->visits && s->op != LOOPS_FOR) continue;
         switch ((enum loops_op)s->op) {
         case LOOPS_FOR: run_for(e, s); break;
         case LOOPS_IF:
-            if (expr_eval_int(s->where, &env)) run_body(e, s->body);
+            if (holds(e, s)) run_body(e, s->body);
             break;
         case LOOPS_MAP: run_map(e, s); break;
         case LOOPS_DOT: run_dot(e, s); break;
@@ -427,5 +529,14 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     free(e.extent);
     free(e.elements);
     free(e.sum);
+    return e.error;
+}
+
+const char *loops_visits(const struct loops *l, const struct problem_size *size, struct visits *out)
+{
+    struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l), .visits = out};
+    *out = (struct visits){0, 0, 0};
+    for (int a = 0; a < l->module->axes; a++) e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
+    if (!e.error) run_body(&e, l->body);
     return e.error;
 }

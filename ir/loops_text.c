@@ -71,6 +71,8 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " window");
     else
         text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
+    if (s->ranges) text_add(out, " in");
+    ranges_print(l, s, out);
     if (s->where) {
         text_add(out, " where ");
         print_expr(l, s, s->where, out);
@@ -134,8 +136,9 @@ static void print_head(const struct loops *l, const struct stmt *s, int indent, 
     switch ((enum loops_op)s->op) {
     case LOOPS_FOR: print_for(l, s, out); break;
     case LOOPS_IF:
-        text_add(out, " ");
-        print_expr(l, s, s->where, out);
+        text_add(out, s->where ? " " : " outside %s", l->module->axis[s->axis].name);
+        if (s->where) print_expr(l, s, s->where, out);
+        ranges_print(l, s, out);
         text_add(out, " {");
         break;
     case LOOPS_MAP: print_map(l, s, indent, out); break;
@@ -261,6 +264,7 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
         s->step = reader_int(r, 1);
         s->parallel = reader_take(r, "parallel");
     }
+    if (reader_take(r, "in")) ranges_read(r, s);
     if (reader_take(r, "where")) s->where = reader_expr(r);
     reader_expect(r, "{");
     s->body = read_body(r, l, "}");
@@ -332,7 +336,11 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     switch ((enum loops_op)s->op) {
     case LOOPS_FOR: read_for(r, l, s); break;
     case LOOPS_IF:
-        s->where = reader_expr(r);
+        if (reader_take(r, "outside")) {
+            s->axis = reader_axis(r);
+            ranges_read(r, s);
+        } else
+            s->where = reader_expr(r);
         reader_expect(r, "{");
         s->body = read_body(r, l, "}");
         reader_expect(r, "}");

@@ -142,7 +142,9 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which is what they make", name);
     }
-    const char *wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
+    const char *wrong = ranges_check(c->module, s);
+    if (wrong) return complaint(c, "in its ranges: %s", wrong);
+    wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
     return wrong ? complaint(c, "in its region: %s", wrong) : NULL;
 }
 
@@ -235,11 +237,12 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
     const struct expr *expr[3] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->where};
     const char *wrong = axes_check(m, s->rank, s->axes);
     if (wrong) return wrong;
-    if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT) && (s->axis < 0 || s->axis >= m->axes)) return complaint(c, "axis number %d does not exist", s->axis);
+    if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
+        return complaint(c, "axis number %d does not exist", s->axis);
     if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS) return "it has too many parts";
     if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
-    if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where)) return "it lacks a bound or a condition";
+    if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges)) return "it lacks a bound or a condition";
     for (int k = 0; k < 3; k++)
         if (expr[k] && (wrong = expr_check(m, expr[k], &anything))) return wrong;
     for (int k = 0; k < s->operands + s->assigns; k++) {
@@ -260,7 +263,8 @@ static const char *check_stmt(const struct scope *c, const struct stmt *s)
     case LOOPS_FOR: return check_for(c, s);
     case LOOPS_IF: {
         const struct allowed allowed = {.ranges = true};
-        const char *wrong = where_check(c->module, s->where, &allowed);
+        const char *wrong = s->where ? where_check(c->module, s->where, &allowed) : ranges_check(c->module, s);
+        if (!s->where && !c->step[s->axis]) wrong = "no for around it runs over its axis";
         return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
     }
     case LOOPS_MAP:

@@ -96,6 +96,30 @@ void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t c
 /* One block of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
 void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
+/* ---- masks as ranges of keys (ranges.c), and blocks drawn at random (draw.c) ---- */
+
+struct attn_range {
+    int64_t from, to; /* from <= x < to */
+};
+/* Cuts the ranges to from … to, drops empty ones, sorts them and joins those that overlap or touch. Returns how many are left. */
+int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
+/* Whether from … to lies wholly in a union that attn_union made. */
+int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
+
+/* For each a from `first` to `last`: `count` different numbers below `among` (`upto`: below a + 1), all of them if there are no more. The numbers are
+   splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo `among` for t = 0, 1, … */
+struct attn_draw {
+    uint64_t seed;
+    int64_t count, among, first, last;
+    int upto;
+    int64_t *list; /* (last - first + 1) times count + 1 numbers: for each a how many, and these, sorted */
+};
+void attn_draw(struct attn_draw *draw); /* fills `list` in */
+int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
+/* The parts in from … to of the ranges b * block … (b + 1) * block of every b that was drawn for some a (`every`: for every a). Returns how many, at most
+   count for each a. */
+int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every, struct attn_range *range);
+
 /* ---- .npy files, format versions 1 to 3 (npy.c) ---- */
 
 struct attn_array {

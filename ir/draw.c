@@ -1,0 +1,48 @@
+/* Numbers drawn at random: for a, `count` distinct ones of a range that begins at 0, by a hash of the seed, a and the number of the try. */
+#include "ir.h"
+
+#include <stdlib.h>
+
+const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw)
+{
+    struct draw *known = m->draws;
+    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto)) known = known->next;
+    if (!known) {
+        known = arena_alloc(m->arena, sizeof *known);
+        *known = draw;
+        known->next = m->draws;
+        m->draws = known;
+    }
+    return expr_intern(m, (struct expr){.op = EXPR_DRAWN, .type = TYPE_BOOL, .arg = {a, b, among}, .draw = known});
+}
+
+/* Vigna's splitmix64, one step from x. */
+static uint64_t splitmix64(uint64_t x)
+{
+    x += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until so many differ. Every try that is new before the
+   last counts, so b is drawn when a try gives b before `count` others have. */
+bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
+{
+    if (draw->upto) among = a < INT64_MAX ? a + 1 : a;
+    if (b < 0 || b >= among) return false;
+    if (draw->count >= among) return true;
+    uint64_t few[64], key = splitmix64(splitmix64(draw->seed) ^ (uint64_t)a), *drawn = few;
+    if (draw->count > 64) drawn = malloc((size_t)draw->count * sizeof *drawn);
+    int64_t found = 0;
+    bool holds = false;
+    for (uint64_t t = 0; drawn && found < draw->count && !holds; t++) {
+        uint64_t number = splitmix64(key ^ t) % (uint64_t)among;
+        int64_t k = 0;
+        while (k < found && drawn[k] != number) k++;
+        if (k == found) drawn[found++] = number;
+        holds = number == (uint64_t)b;
+    }
+    if (drawn != few) free(drawn);
+    return holds;
+}
