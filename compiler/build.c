@@ -120,6 +120,15 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
     return build_op2(x, EXPR_OR, among(x, i, first, last, ranges), among(x, j, first, last, ranges));
 }
 
+/* The key's block is one of those drawn for the query's block. */
+static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
+{
+    const struct expr *blocks = build_add(x, build_block_number(x, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)), o->block), build_integer(x, 1));
+    const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
+    if (++x->drawn == MAX_DRAWN + 1) diagnostics_error(x->diagnostics, o->at, "there are more than %d masks 'random'", MAX_DRAWN);
+    return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
+}
+
 static const struct expr *mask(struct builder *x, const struct mask *o)
 {
     const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
@@ -141,7 +150,7 @@ static const struct expr *mask(struct builder *x, const struct mask *o)
     }
     case MASK_PREFIX: return build_op2(x, EXPR_LT, j, build_integer(x, o->length));
     case MASK_GLOBAL: return global(x, o, i, j);
-    case MASK_RANDOM: build_not_yet(x, o->at, "mask 'random'"); return NULL;
+    case MASK_RANDOM: return random_blocks(x, o, i, j);
     case MASK_DOCUMENT: build_not_yet(x, o->at, "mask 'document'"); return NULL;
     case MASK_EXPR: build_not_yet(x, o->at, "mask 'expr'"); return NULL;
     case MASK_ANY:

@@ -165,6 +165,8 @@ extern const struct library_spec library_specs[];
 /* The quadratic meaning of the spec. NULL after reporting what is not compiled yet. (build.c) */
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 
+enum { MAX_DRAWN = 16 }; /* masks that draw at random */
+
 /* The graph being built (build_parts.c), for the files build*.c only. */
 struct builder {
     const struct spec *spec;
@@ -174,6 +176,7 @@ struct builder {
     int b, kv, member, i, j, d, e; /* axes */
     struct position at;            /* what is being built */
     bool lost;                     /* a number was reported */
+    int drawn;                     /* masks that draw at random */
 };
 /* A number that the dtype cannot hold would become 0 or the largest one and the result something else: it is refused, once. */
 const struct expr *build_real(struct builder *x, double value);
@@ -264,6 +267,39 @@ bool passes_run(struct compilation *c, pass_hook *hook, void *user);
 /* The value of a knob of the spec's schedule, or `otherwise`. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
+/* ---- integers over the current ranges of axes (interval.c) ---- */
+
+enum { MAX_TERMS = 8 };
+/* The sum of weight[axis] * INDEX, of times * term (each with indices, and no sum itself) and of the rest, which has none. Begin with rest 0. */
+struct form {
+    int64_t weight[MAX_AXES];
+    int terms;
+    struct {
+        int64_t times;
+        const struct expr *e;
+    } term[MAX_TERMS];
+    const struct expr *rest;
+};
+/* These say false when the form cannot hold the sum. */
+bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
+bool form_scale(struct module *m, struct form *f, int64_t times);
+/* The largest value of sign * form over the current ranges at most, the least at least, in SIZE, LO, HI; NULL: not known. */
+const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest);
+const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest);
+/* Whether e is x / by, rounded down. */
+bool floor_quotient(struct module *m, const struct expr *e, const struct expr **x, int64_t *by);
+const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t by);
+/* a - b, where that is known; of expressions without indices. */
+bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
+
+/* The indices of an axis that a region has for some point of the current ranges of the other axes, or a few more; or (`every`) those that it has for
+   every point, or a few less. A union; a bound that is NULL is none. (region.c) */
+struct ranges {
+    int count;
+    struct range range[MAX_RANGES];
+};
+void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
+
 /* ---- emitted C (emit.c: the files; emit_loops.c: statements; emit_expr.c: expressions; emit_vector.c: vector types and functions) ---- */
 
 /* The compilations of a product. `command` is the reproducing command. */
@@ -289,6 +325,10 @@ struct emitter {
     bool cut[MAX_AXES];       /* constant axes of which a turn has a part: from f0 to f1 */
     bool phases;              /* a thread's memory is in *part; else `work` */
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
+    int drawns;               /* what is drawn at random and has its lists by now */
+    const struct expr *drawn[MAX_DRAWN];
+    int64_t workspace_used;      /* of what lies behind the tiles: the next free byte; 0: all is free */
+    const struct range *hoisted; /* the ranges of an IF whose union is known in front of its loop */
 };
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
@@ -311,6 +351,14 @@ bool emit_tiled(const struct emitter *x, int axis);
 /* Where a nest's variable of the axis begins and ends, as C. */
 const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
+/* A FOR over several ranges, up to and with the head of the loop over its tiles, inside one over the ranges; the condition of an IF with ranges; what
+   a loop needs that is drawn at random, and its name. (emit_ranges.c) */
+void emit_range_loop(struct emitter *x, const struct stmt *s);
+const char *emit_outside(struct emitter *x, const struct stmt *s);
+void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
+const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
+/* Bytes of workspace that these need, behind the tiles. */
+int64_t ranges_workspace(const struct compilation *c);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */

@@ -128,7 +128,7 @@ static bool is_sum(const struct expr *e)
 /* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not matter. */
 static bool stands_bare(const struct expr *e, int k)
 {
-    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD;
+    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD || e->op == EXPR_DRAWN;
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
@@ -161,6 +161,7 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
         case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", a, b);
         case EXPR_ABS: return arena_printf(arena, "llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
+        case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
         default: made = "0";
         }
     return inner ? arena_printf(arena, "(%s)", made) : made;
@@ -439,6 +440,10 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         if (narrow && !b.vector) b.c = format(n, "(int)(%s)", b.c);
         return (struct term){format(n, "%s %s %s", wrapped(n, a.c), e->op == EXPR_AND ? "&" : "|", wrapped(n, b.c)), KIND_BOOL, true, narrow};
     }
+    case EXPR_DRAWN:
+        a = as_int(n, a), b = as_int(n, b);
+        x->uses[EXPR_DRAWN] = true;
+        return (struct term){format(n, "drawn_%s(&%s, %s, %s)", x->suffix, emit_drawn_name(x, e), as_vector(n, a), b.c), KIND_BOOL, true, false};
     case EXPR_NOT: a = as_bool(n, a); return (struct term){format(n, "~%s", wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
     case EXPR_SELECT: {
         struct term c = term_of(n, e->arg[2], level);

@@ -137,7 +137,12 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_FOR: {
             const char *a = x->m->axis[s->axis].name;
             bool in_window = x->in_window;
-            if (!emit_tiled(x, s->axis)) {
+            emit_drawn_lists(x, s);
+            if (s->ranges) {
+                emit_range_loop(x, s);
+                open_block(x);
+                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+            } else if (!emit_tiled(x, s->axis)) {
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
@@ -150,10 +155,11 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_statements(x, s->body);
             x->in_window = in_window;
             close_block(x);
+            if (s->ranges) close_block(x);
             break;
         }
         case LOOPS_IF:
-            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */", emit_integer(x, s->where));
+            emit_line(x, "if (%s) { /* the tile is not wholly inside the mask */", s->where ? emit_integer(x, s->where) : emit_outside(x, s));
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);

@@ -19,6 +19,14 @@ static const char pick[] = "/* a where the mask is set, else b */\n"
 
 static const char lane[] = "static const ints_@ lane_@ = {$IOTA};\n";
 
+static const char drawn[] = "/* for every a in the lanes: is b one of the numbers drawn for it? */\n"
+                            "$TARGET INLINE ints_@ drawn_@(const struct attn_draw *draw, ints_@ a, int64_t b)\n"
+                            "{\n"
+                            "    ints_@ found = {0};\n"
+                            "    for (int64_t n = draw->first; n <= draw->last; n++)\n"
+                            "        if (attn_drawn(draw, n, b)) found |= a == n;\n"
+                            "    return found;\n"
+                            "}\n";
 static const char maximum[] = "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(a < b), b, a); }\n";
 static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";
 static const char absolute[] = "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
@@ -318,6 +326,7 @@ void emit_vector_functions(struct emitter *x)
     fill(x->out, types, pairs);
     if (uses[EXPR_SELECT] || uses[EXPR_MAX] || uses[EXPR_MIN] || uses[EXPR_EXP2] || uses[EXPR_EXP] || uses[EXPR_TANH] || turns) fill(x->out, pick, pairs);
     if (uses[EXPR_INDEX]) fill(x->out, lane, pairs);
+    if (uses[EXPR_DRAWN]) fill(x->out, drawn, pairs);
     if (uses[EXPR_MAX]) fill(x->out, maximum, pairs);
     if (uses[EXPR_MIN]) fill(x->out, minimum, pairs);
     if (uses[EXPR_ABS]) fill(x->out, absolute, pairs);

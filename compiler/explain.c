@@ -47,16 +47,38 @@ static void count_pair(const struct graph *g, long long *products, long long *sc
     }
 }
 
+/* One range a line. `every`: those that all queries of the tile see. */
+static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
+{
+    for (int k = 0; k < s->ranges; k++) {
+        const struct range *r = &s->range[k];
+        printf("    from %s up to (not with) %s", emit_integer(x, r->from), emit_integer(x, r->to));
+        const struct expr *position;
+        int64_t keys = 1;
+        if (r->drawn && floor_quotient(x->m, r->drawn->arg[1], &position, &keys))
+            printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu", (long long)keys, every ? "every" : "some",
+                   (long long)r->drawn->draw->count, (unsigned long long)r->drawn->draw->seed);
+        printf("\n");
+    }
+}
+
 static void print_loops(const struct compilation *c, const struct stmt *s)
 {
     struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
     for (; s; s = s->next) {
-        if (s->op == LOOPS_FOR && !s->parallel) {
-            const char *axis = c->loops->module->axis[s->axis].name;
+        const char *axis = s->op == LOOPS_FOR ? c->loops->module->axis[s->axis].name : "";
+        if (s->op == LOOPS_FOR && s->ranges) {
+            printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis, (long long)s->step);
+            print_ranges(&x, s, false);
+        } else if (s->op == LOOPS_FOR && !s->parallel) {
             printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
             printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
         }
-        if (s->op == LOOPS_IF) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
+        if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
+        if (s->op == LOOPS_IF && s->ranges) {
+            printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
+            print_ranges(&x, s, true);
+        }
         print_loops(c, s->body);
     }
 }

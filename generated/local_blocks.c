@@ -208,8 +208,8 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
             store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v4(4, 64, j1 - j0, 64,
@@ -218,40 +218,46 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
-        const int64_t t_0 = n_k - n_q;
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            256) + 256) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                const ints_v4 r2 = t_1 % 256;
+                const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-            const ints_v4 r2 = t_1 % 256;
-            const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
             vec_v4 row_max_in = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new6 = pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_v4), score_5,
-                    splat_v4(-INFINITY));
-                store_v4(score + j * 64 + i, score_new6);
-                row_max_in = max_v4(row_max_in, score_new6);
+                row_max_in = max_v4(row_max_in, load_v4(score + j * 64 + i));
             }
             store_v4(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_7 = load_v4(old_max + i);
-            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new8);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
-            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new8);
+            const vec_v4 old_max_5 = load_v4(old_max + i);
+            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new6);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_10 = load_v4(row_max + i);
+            const vec_v4 row_max_8 = load_v4(row_max + i);
             vec_v4 row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_9 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
-                store_v4(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
+                store_v4(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
@@ -261,10 +267,10 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_10 = load_v4(row_sum + i);
+        const mask_v4 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_12));
+            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */
@@ -424,8 +430,8 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
             store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_v3(2, 64, j1 - j0, 64,
@@ -434,40 +440,46 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
-        const int64_t t_0 = n_k - n_q;
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            256) + 256) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                const ints_v3 r2 = t_1 % 256;
+                const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-            const ints_v3 r2 = t_1 % 256;
-            const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
             vec_v3 row_max_in = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new6 = pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_v3), score_5,
-                    splat_v3(-INFINITY));
-                store_v3(score + j * 64 + i, score_new6);
-                row_max_in = max_v3(row_max_in, score_new6);
+                row_max_in = max_v3(row_max_in, load_v3(score + j * 64 + i));
             }
             store_v3(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_7 = load_v3(old_max + i);
-            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new8);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
-            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new8);
+            const vec_v3 old_max_5 = load_v3(old_max + i);
+            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new6);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_10 = load_v3(row_max + i);
+            const vec_v3 row_max_8 = load_v3(row_max + i);
             vec_v3 row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_9 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
-                store_v3(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
+                store_v3(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
@@ -477,10 +489,10 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_10 = load_v3(row_sum + i);
+        const mask_v3 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_12));
+            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */
@@ -638,8 +650,8 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
             store_any(sum_rest + e * 64 + i, splat_any(0.0f));
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) + 255));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 256)); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot_any(2, 64, j1 - j0, 64,
@@ -648,40 +660,46 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
-        const int64_t t_0 = n_k - n_q;
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 256) - 1)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+            256) + 256) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && (((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) <= ((j - floormod(j, 2 ... */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                const ints_any r2 = t_1 % 256;
+                const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_1 = (i0 + i + lane_any) + t_0;
-            const ints_any r2 = t_1 % 256;
-            const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (256 < 0))) & 256))) / 256;
             vec_any row_max_in = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
-                const vec_any score_5 = load_any(score + j * 64 + i);
-                const vec_any score_new6 = pick_any(__builtin_convertvector(((j0 + j) <= t_1) & ((t_3 <= t_4) & (t_4 <= t_3)), mask_any), score_5,
-                    splat_any(-INFINITY));
-                store_any(score + j * 64 + i, score_new6);
-                row_max_in = max_any(row_max_in, score_new6);
+                row_max_in = max_any(row_max_in, load_any(score + j * 64 + i));
             }
             store_any(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_7 = load_any(old_max + i);
-            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new8);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
-            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new8);
+            const vec_any old_max_5 = load_any(old_max + i);
+            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new6);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_10 = load_any(row_max + i);
+            const vec_any row_max_8 = load_any(row_max + i);
             vec_any row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_9 = load_any(score + j * 64 + i);
-                const vec_any score_new11 = exp2_any(score_9 - row_max_10);
-                store_any(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_any score_7 = load_any(score + j * 64 + i);
+                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
+                store_any(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
@@ -691,10 +709,10 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_10 = load_any(row_sum + i);
+        const mask_any t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_12));
+            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
         }
     }
     /* out = sum, transposed back */

@@ -42,6 +42,19 @@ static bool prepares_keys(const struct graph *g)
     return false;
 }
 
+/* The smallest block of queries that something is drawn for at random; 0: nothing is. */
+static int64_t drawn_block(struct module *m, const struct expr *e)
+{
+    int64_t block = 0;
+    const struct expr *x;
+    if (e->op == EXPR_DRAWN) return floor_quotient(m, e->arg[0], &x, &block) ? block : 0;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        int64_t found = drawn_block(m, e->arg[k]);
+        if (found && (!block || found < block)) block = found;
+    }
+    return block;
+}
+
 void pass_tile(struct compilation *c)
 {
     check_knobs(c);
@@ -54,6 +67,11 @@ void pass_tile(struct compilation *c)
         if (axis->source != SIZE_CHUNKS) continue;
         tile_q = 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
+    }
+    for (int v = 0; v < c->graph->values; v++) { /* a tile over several blocks would meet what was drawn for each of them */
+        const struct expr *region = c->graph->value[v].where;
+        int64_t block = region ? drawn_block(c->graph->module, region) : 0;
+        if (block > 0 && block < tile_q && block % 16 == 0) tile_q = block;
     }
     c->tile_q = schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
