@@ -443,7 +443,8 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     case EXPR_DRAWN:
         a = as_int(n, a), b = as_int(n, b);
         x->uses[EXPR_DRAWN] = true;
-        return (struct term){format(n, "drawn_%s(&%s, %s, %s)", x->suffix, emit_drawn_name(x, e), as_vector(n, a), b.c), KIND_BOOL, true, false};
+        if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "block%d", x->temporaries++));
+        return (struct term){format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c), KIND_BOOL, true, true};
     case EXPR_NOT: a = as_bool(n, a); return (struct term){format(n, "~%s", wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
     case EXPR_SELECT: {
         struct term c = term_of(n, e->arg[2], level);

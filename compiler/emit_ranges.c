@@ -118,10 +118,12 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop)
         x->drawn[x->drawns++] = e;
         const char *name = emit_drawn_name(x, e);
         emit_line(x, "/* %s: the lists of %lld numbers drawn for each block that this tile touches */", name, (long long)e->draw->count);
-        emit_line(x, "struct attn_draw %s = {.seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,", name, (unsigned long long)e->draw->seed,
-                  (long long)e->draw->count, e->draw->upto, emit_integer(x, e->arg[2]));
-        emit_line(x, "    .first = %s, .last = %s, .list = (int64_t *)%s};", emit_integer(x, expr_extreme(x->m, e->arg[0], false)),
-                  emit_integer(x, expr_extreme(x->m, e->arg[0], true)), take(x, list_bytes(x->c, e)));
+        emit_line(x, "struct attn_draw %s = {", name);
+        emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,", (unsigned long long)e->draw->seed, (long long)e->draw->count,
+                  e->draw->upto, emit_integer(x, e->arg[2]));
+        emit_line(x, "    .first = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], false)));
+        emit_line(x, "    .last = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], true)));
+        emit_line(x, "    .list = (int64_t *)%s};", take(x, list_bytes(x->c, e)));
         emit_line(x, "attn_draw(&%s);", name);
     }
 }
@@ -165,7 +167,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
 void emit_range_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name, *name = arena_printf(x->m->arena, "%s_range", a);
-    emit_line(x, "/* the keys that some query of the tile may see%s */", "");
+    emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
     emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
         if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range) {

@@ -20,12 +20,12 @@ static const char pick[] = "/* a where the mask is set, else b */\n"
 static const char lane[] = "static const ints_@ lane_@ = {$IOTA};\n";
 
 static const char drawn[] = "/* for every a in the lanes: is b one of the numbers drawn for it? */\n"
-                            "$TARGET INLINE ints_@ drawn_@(const struct attn_draw *draw, ints_@ a, int64_t b)\n"
+                            "$TARGET INLINE mask_@ drawn_@(const struct attn_draw *draw, const ints_@ *a, int64_t b)\n"
                             "{\n"
                             "    ints_@ found = {0};\n"
                             "    for (int64_t n = draw->first; n <= draw->last; n++)\n"
-                            "        if (attn_drawn(draw, n, b)) found |= a == n;\n"
-                            "    return found;\n"
+                            "        if (attn_drawn(draw, n, b)) found |= *a == n;\n"
+                            "    return __builtin_convertvector(found, mask_@);\n"
                             "}\n";
 static const char maximum[] = "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(a < b), b, a); }\n";
 static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
+/* Beyond these the integers of a region, which wrap, need not behave as integers do. */
 enum { LARGEST_WEIGHT = 1 << 30 };
+static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
 static const struct expr *divided(struct module *m, const struct expr *x, int64_t by)
 {
@@ -76,6 +78,9 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
 {
     if (e->type == TYPE_REAL || llabs(times) > LARGEST_WEIGHT) return false;
     switch ((int)e->op) {
+    case EXPR_INT:
+        if (e->integer > LARGEST_NUMBER || e->integer < -LARGEST_NUMBER) return false;
+        break;
     case EXPR_INDEX: f->weight[e->integer] += times; return llabs(f->weight[e->integer]) <= LARGEST_WEIGHT;
     case EXPR_NEG: return form_add(m, f, e->arg[0], -times);
     case EXPR_ADD: return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], times);

@@ -206,7 +206,7 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
             store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
         {0, least(i1 + n_k - n_q, 4)},
@@ -441,7 +441,7 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
             store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
         {0, least(i1 + n_k - n_q, 4)},
@@ -674,7 +674,7 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
             store_any(sum_rest + e * 64 + i, splat_any(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 1019, i1 + n_k - n_q},
         {0, least(i1 + n_k - n_q, 4)},

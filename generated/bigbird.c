@@ -81,12 +81,12 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 /* for every a in the lanes: is b one of the numbers drawn for it? */
-TARGET_v4 INLINE ints_v4 drawn_v4(const struct attn_draw *draw, ints_v4 a, int64_t b)
+TARGET_v4 INLINE mask_v4 drawn_v4(const struct attn_draw *draw, const ints_v4 *a, int64_t b)
 {
     ints_v4 found = {0};
     for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= a == n;
-    return found;
+        if (attn_drawn(draw, n, b)) found |= *a == n;
+    return __builtin_convertvector(found, mask_v4);
 }
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
@@ -223,11 +223,13 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
         }
     }
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
-    struct attn_draw drawn_0 = {.seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64, .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64, .list =
-        (int64_t *)(void *)(work + 87040)};
+    struct attn_draw drawn_0 = {
+        .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
+        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
+        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .list = (int64_t *)(void *)(work + 87040)};
     attn_draw(&drawn_0);
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 87104);
     int64_t j_ranges = 0;
     j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64)
@@ -269,8 +271,8 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                     const ints_v4 t_7 = (0 <= t_1) & (t_1 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
-                            j)) && ((j0 + j) <= 127))))) | drawn_v4(&drawn_0, t_3, t_5), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
+                            j)) && ((j0 + j) <= 127)))), mask_v4) | drawn_v4(&drawn_0, &t_3, t_5), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -339,12 +341,12 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 /* for every a in the lanes: is b one of the numbers drawn for it? */
-TARGET_v3 INLINE ints_v3 drawn_v3(const struct attn_draw *draw, ints_v3 a, int64_t b)
+TARGET_v3 INLINE mask_v3 drawn_v3(const struct attn_draw *draw, const ints_v3 *a, int64_t b)
 {
     ints_v3 found = {0};
     for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= a == n;
-    return found;
+        if (attn_drawn(draw, n, b)) found |= *a == n;
+    return __builtin_convertvector(found, mask_v3);
 }
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
@@ -481,11 +483,13 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
         }
     }
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
-    struct attn_draw drawn_0 = {.seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64, .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64, .list =
-        (int64_t *)(void *)(work + 87040)};
+    struct attn_draw drawn_0 = {
+        .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
+        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
+        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .list = (int64_t *)(void *)(work + 87040)};
     attn_draw(&drawn_0);
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 87104);
     int64_t j_ranges = 0;
     j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64)
@@ -527,8 +531,8 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                     const ints_v3 t_7 = (0 <= t_1) & (t_1 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
-                            j)) && ((j0 + j) <= 127))))) | drawn_v3(&drawn_0, t_3, t_5), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
+                            j)) && ((j0 + j) <= 127)))), mask_v3) | drawn_v3(&drawn_0, &t_3, t_5), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -595,12 +599,12 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 static const ints_any lane_any = {0, 1, 2, 3};
 /* for every a in the lanes: is b one of the numbers drawn for it? */
-INLINE ints_any drawn_any(const struct attn_draw *draw, ints_any a, int64_t b)
+INLINE mask_any drawn_any(const struct attn_draw *draw, const ints_any *a, int64_t b)
 {
     ints_any found = {0};
     for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= a == n;
-    return found;
+        if (attn_drawn(draw, n, b)) found |= *a == n;
+    return __builtin_convertvector(found, mask_any);
 }
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
@@ -737,11 +741,13 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
         }
     }
     /* drawn_0: the lists of 3 numbers drawn for each block that this tile touches */
-    struct attn_draw drawn_0 = {.seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
-        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64, .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64, .list =
-        (int64_t *)(void *)(work + 87040)};
+    struct attn_draw drawn_0 = {
+        .seed = UINT64_C(0), .count = 3, .upto = 0, .among = ((n_k - floor_mod(n_k - 1, 64) - 1) / 64) + 1,
+        .first = (i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64)) / 64,
+        .last = (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1) / 64,
+        .list = (int64_t *)(void *)(work + 87040)};
     attn_draw(&drawn_0);
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range *const j_range = (struct attn_range *)(void *)(work + 87104);
     int64_t j_ranges = 0;
     j_range[j_ranges++] = (struct attn_range){i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 64, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64)
@@ -783,8 +789,8 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                     const ints_any t_7 = (0 <= t_1) & (t_1 <= 127);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
-                            j)) && ((j0 + j) <= 127))))) | drawn_any(&drawn_0, t_3, t_5), mask_any), load_any(score + j * 64 + i),
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((t_4 <= t_5) & (t_5 <= t_6)) | (t_7 | (-(int64_t)((0 <= (j0 +
+                            j)) && ((j0 + j) <= 127)))), mask_any) | drawn_any(&drawn_0, &t_3, t_5), load_any(score + j * 64 + i),
                             splat_any(-INFINITY)));
                     }
                 }

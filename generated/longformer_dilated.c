@@ -206,7 +206,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
             store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 512, i1 + n_k - n_q + 512},
         {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
@@ -445,7 +445,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
             store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 512, i1 + n_k - n_q + 512},
         {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
@@ -682,7 +682,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
             store_any(sum_rest + e * 64 + i, splat_any(0.0f));
         }
     }
-    /* the keys that some query of the tile may see */
+    /* the ranges of j that some query of the tile may see */
     struct attn_range j_range[] = {
         {i0 + n_k - n_q - 512, i1 + n_k - n_q + 512},
         {0, (((i0 + n_k - n_q) <= 0) && (0 <= (i1 + n_k - n_q - 1))) ? n_k : 0},
