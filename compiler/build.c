@@ -152,7 +152,7 @@ static const struct expr *mask(struct builder *x, const struct mask *o)
     case MASK_GLOBAL: return global(x, o, i, j);
     case MASK_RANDOM: return random_blocks(x, o, i, j);
     case MASK_DOCUMENT: build_not_yet(x, o->at, "mask 'document'"); return NULL;
-    case MASK_EXPR: build_not_yet(x, o->at, "mask 'expr'"); return NULL;
+    case MASK_EXPR: return build_condition(x, o->expr);
     case MASK_ANY:
     case MASK_ALL:
         for (int k = 0; k < o->parts; k++) {

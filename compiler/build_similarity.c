@@ -37,7 +37,7 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
         break;
     }
     }
-    return l;
+    return o->modify ? build_expression(x, o->modify, l) : l;
 }
 
 static const struct expr *polynomial_square(struct builder *x, const struct expr *s, struct ref *refs, int *count)
@@ -83,10 +83,6 @@ int build_weights(struct builder *x, int q, int k)
     struct ref left = graph_ref(x->g, q, NULL), right = graph_ref(x->g, k, NULL);
     switch (o->kind) {
     case SIMILARITY_SOFTMAX:
-        if (o->modify) {
-            build_not_yet(x, o->modify_at, "'modify' (an expression)");
-            return -1;
-        }
         if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
             int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
             int w = build_param(x, "compatibility.w", 2, (int[]){x->d, c});
@@ -105,7 +101,7 @@ int build_weights(struct builder *x, int q, int k)
         break;
     case SIMILARITY_POLYSKETCH: return build_sketched(x, q, k);
     case SIMILARITY_LINEAR: return build_linear(x, q, k);
-    case SIMILARITY_CUSTOM: build_not_yet(x, o->at, "similarity 'custom'"); return -1;
+    case SIMILARITY_CUSTOM: break;
     }
     bool hidden = o->kind == SIMILARITY_SOFTMAX && o->compatibility == COMPATIBILITY_ADDITIVE;
     int s = hidden ? additive(x, q, k) : graph_contract(x->g, 5, pair, left, right, NULL);
@@ -114,6 +110,8 @@ int build_weights(struct builder *x, int q, int k)
     const struct expr *w = build_operand(x, 0);
     if (o->kind == SIMILARITY_SOFTMAX)
         w = build_op1(x, EXPR_EXP, logit(x, w, refs, &count));
+    else if (o->kind == SIMILARITY_CUSTOM)
+        w = build_expression(x, o->weight, w);
     else if (o->kind == SIMILARITY_POLYNOMIAL)
         w = expr_power(x->m, build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)), o->degree);
     else

@@ -23,6 +23,10 @@ struct yaml {
     struct yaml **item;    /* LIST: elements; MAP: values */
     struct yaml **key;     /* MAP: scalars */
     const char *origin;    /* the --set it came from, or NULL */
+    const char *source;    /* scalars of a file: the whole text it is in */
+    size_t source_length;
+    char style;            /* how it is written there: one of ' " | >, or 0: plain */
+    struct expression *expression; /* what it says, once it has been read as one: aliases share it */
     bool wrong;            /* an error about it has been reported: readers keep quiet */
     bool partial;          /* MAP: an entry was refused, so a key that is missing need not be */
 };
@@ -35,6 +39,24 @@ struct yaml *yaml_read_override(struct arena *arena, const char *text, const cha
 struct yaml *yaml_plain(struct arena *arena, const char *text);
 /* The value of a key of a map, or NULL. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
+/* Where byte `offset` of a scalar's text stands in the file; the scalar's own position where that cannot be known. (yaml_place.c) */
+struct position yaml_place(const struct yaml *node, size_t offset);
+
+/* ---- expressions that the user writes as C (c_expression.c over libclang, expression_text.c) ---- */
+
+struct expression {
+    const char *text;
+    struct position at;
+    const struct expr *value; /* of a module of its own: operand 0 is s, axes 0, 1 and 2 are i, j and h */
+};
+/* Called for each error and each note to it. */
+typedef void expression_report(void *user, size_t offset, bool note, const char *message);
+/* `positions`: in i, j and h alone, without s. NULL after reporting. */
+struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report, void *user);
+/* Whether an expression could not be read because there is no libclang here. */
+bool expression_library_missing(void);
+/* With the names i, j, h and s. (expression_print.c) */
+void expression_print(const struct expr *e, struct text *out);
 
 /* ---- the spec (spec.c, spec.def) ---- */
 
@@ -72,7 +94,7 @@ struct similarity {
     enum bias_kind bias;
     enum compatibility_kind compatibility;
     int64_t hidden;           /* additive */
-    const char *modify;       /* or NULL */
+    const struct expression *modify; /* or NULL */
     struct position modify_at, compatibility_at, bias_at;
     /* polynomial, polynomial_square, polysketch */
     int64_t degree;
@@ -88,7 +110,7 @@ struct similarity {
     bool orthogonal, has_seed;
     uint64_t seed;
     /* custom */
-    const char *weight;
+    const struct expression *weight;
     struct position weight_at;
 };
 
@@ -116,7 +138,7 @@ struct mask {
     int tokens;
     uint64_t seed;                 /* random */
     bool causal;                   /* random */
-    const char *expr;
+    const struct expression *expr;
     int parts;                     /* any, all, not */
     struct mask **part;
 };
@@ -196,6 +218,9 @@ const struct expr *build_head(struct builder *x);
 /* The number of the block that a position, which may be negative, lies in. */
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block);
 void build_not_yet(struct builder *x, struct position at, const char *what);
+/* The user's expression with `s` for its s; as a truth value where it is a mask. (build_expression.c) */
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s);
+const struct expr *build_condition(struct builder *x, const struct expression *e);
 /* Parameters, tables and constant axes are made once, and found when they are asked for again. */
 int build_param(struct builder *x, const char *name, int rank, const int *axes);
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes);

@@ -391,6 +391,47 @@ static bool has_real(const struct expr *e)
     return false;
 }
 
+/* A real expression over indices alone, in double whatever the kernel's own type: what is compared or rounded down must not be off by a bit. */
+static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    const char *suffix = x->suffix;
+    if (e->op == EXPR_REAL) return (struct term){number(x, e->real, false), KIND_DOUBLE, false, false};
+    if (e->type != TYPE_REAL || n->lane < 0 || !depends(n, e, n->lane)) return as_double(n, term_of(n, e, level));
+    struct term arg[3] = {{"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}};
+    for (int k = 0; k < expr_arity(e->op); k++)
+        arg[k] = e->op == EXPR_SELECT && k == 0 ? as_bool(n, term_of(n, e->arg[k], level)) : wide_term(n, e->arg[k], level);
+    const char *a = wrapped(n, arg[0].c), *b = wrapped(n, arg[1].c), *c = wrapped(n, arg[2].c);
+    if (infix(e->op)) return (struct term){format(n, "%s %s %s", a, infix(e->op), b), KIND_DOUBLE, true, false};
+    if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", a), KIND_DOUBLE, true, false};
+    /* the rest lane by lane */
+    int number = x->temporaries++;
+    const char *function = e->op == EXPR_ABS ? "fabs" : e->op == EXPR_MIN ? "fmin" : e->op == EXPR_MAX ? "fmax" : expr_name(e->op), *value;
+    enum level own = level_of(n, e);
+    if (e->op == EXPR_SELECT) {
+        const char *const parts[] = {arg[0].c, b, c};
+        const char *lanes[3];
+        for (int k = 0; k < 3; k++) {
+            lanes[k] = parts[k];
+            if (!arg[k].vector) continue;
+            lanes[k] = format(n, "t_%d_%c[lane]", number, "cab"[k]);
+            line(n, own, format(n, "const %s t_%d_%c = %s;", type_name(n, &arg[k]), number, "cab"[k], parts[k]));
+        }
+        value = format(n, "%s ? %s : %s", wrapped(n, lanes[0]), lanes[1], lanes[2]);
+        line(n, own, format(n, "wide_%s t_%d;", suffix, number));
+    } else {
+        const char *second = arg[1].c;
+        line(n, own, format(n, "wide_%s t_%d = %s;", suffix, number, arg[0].vector ? arg[0].c : format(n, "%s - (wide_%s){0}", a, suffix)));
+        if (arg[1].vector) {
+            line(n, own, format(n, "const wide_%s t_%d_b = %s;", suffix, number, second));
+            second = format(n, "t_%d_b[lane]", number);
+        }
+        value = *second ? format(n, "%s(t_%d[lane], %s)", function, number, second) : format(n, "%s(t_%d[lane])", function, number);
+    }
+    line(n, own, format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
+    return (struct term){format(n, "t_%d", number), KIND_DOUBLE, true, false};
+}
+
 static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -402,18 +443,29 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         bool exact = !expr_has(e, EXPR_OPERAND);
         for (int k = 0; k < expr_arity(e->op); k++) {
             struct term t = term_of(n, e->arg[k], level);
-            bool compares = infix(e->op) && e->op != EXPR_AND && e->op != EXPR_OR;
-            part[k] = wrapped(n, !compares ? t.c : exact ? as_double(n, t).c : as_real(n, t).c);
+            bool compares = e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
+            bool reals = compares && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL), constant = e->arg[k]->op == EXPR_REAL;
+            if (reals && exact && constant) t = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+            part[k] = wrapped(n, reals ? exact ? as_double(n, t).c : as_real(n, t).c : kind == KIND_INT && t.kind == KIND_BOOL ? as_int(n, t).c : t.c);
         }
         if (e->op == EXPR_NOT) return (struct term){format(n, "!%s", part[0]), kind, false, false};
         if (e->op == EXPR_SELECT) return (struct term){format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};
-        return (struct term){format(n, "%s %s %s", part[0], infix(e->op), part[1]), kind, false, false};
+        if (infix(e->op)) return (struct term){format(n, "%s %s %s", part[0], infix(e->op), part[1]), kind, false, false};
+        if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", part[0]), kind, false, false};
+        if (e->op == EXPR_ABS) return (struct term){format(n, "llabs(%s)", part[0]), kind, false, false};
+        const char *function = e->op == EXPR_MIN ? "least" : e->op == EXPR_MAX ? "most" : "floor_mod";
+        return (struct term){format(n, "%s(%s, %s)", function, part[0], part[1]), kind, false, false};
     }
     if (e->op == EXPR_INDEX) {
         x->uses[EXPR_INDEX] = true;
         const char *name = x->m->axis[n->lane].name;
         const char *base = emit_tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
         return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
+    }
+    bool reals = e->arg[1] && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
+    if (reals && e->op != EXPR_SELECT && !expr_has(e, EXPR_OPERAND)) {
+        const char *left = wrapped(n, wide_term(n, e->arg[0], level).c), *right = wrapped(n, wide_term(n, e->arg[1], level).c);
+        return (struct term){format(n, "%s %s %s", left, infix(e->op), right), KIND_BOOL, true, false};
     }
     struct term a = term_of(n, e->arg[0], level), b = e->arg[1] ? term_of(n, e->arg[1], level) : (struct term){"", KIND_INT, false, false};
     const char *p, *q;
@@ -501,6 +553,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "angle%d", n->x->temporaries++));
         return (struct term){format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
     }
+    if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return as_real(n, wide_term(n, e, level));
     /* scalars over indices alone stay doubles */
     bool exact = !vector && !expr_has(e, EXPR_OPERAND);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};

@@ -104,6 +104,30 @@ static void explain_algorithm(const struct product *p)
     printf("  crossover: the linear form takes fewer FLOPs from %lld keys on\n", (long long)crossover_length(linear));
 }
 
+static void explain_expression(const char *key, const struct expression *e, bool *any)
+{
+    if (!*any) section("Expressions, as they were understood");
+    *any = true;
+    struct text text = {0};
+    expression_print(e->value, &text);
+    printf("  %s: %s\n", key, text.data);
+    text_free(&text);
+}
+
+static void explain_mask(const struct mask *m, bool *any)
+{
+    if (m->kind == MASK_EXPR) explain_expression("expr", m->expr, any);
+    for (int k = 0; k < m->parts; k++) explain_mask(m->part[k], any);
+}
+
+static void explain_expressions(const struct spec *spec)
+{
+    bool any = false;
+    if (spec->similarity.modify) explain_expression("modify", spec->similarity.modify, &any);
+    if (spec->similarity.weight) explain_expression("weight", spec->similarity.weight, &any);
+    explain_mask(spec->mask, &any);
+}
+
 static void explain(const struct product *p)
 {
     const struct spec *spec = p->spec;
@@ -121,6 +145,7 @@ static void explain(const struct product *p)
     for (char *line = strtok(graph.data, "\n"); line; line = strtok(NULL, "\n"))
         if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
     text_free(&graph);
+    explain_expressions(spec);
 
     explain_algorithm(p);
 

@@ -119,7 +119,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
     text_free(&source);
     if (!good) {
-        *status = STATUS_INPUT;
+        *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         product_free(p);
         return NULL;
     }

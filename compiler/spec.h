@@ -25,6 +25,7 @@ enum row_type {
     ROW_NAME,
     ROW_TEXT,
     ROW_EXPRESSION,
+    ROW_CONDITION,
     ROW_CHOICE,
     ROW_SWITCH,
     ROW_GROUP,
@@ -84,10 +85,13 @@ struct spec_reader {
     struct spec *spec;
     struct yaml *root;
     bool muted; /* the last error was about a node that had one already: its notes are dropped too */
+    int expressions;
 };
 
 /* Errors about a node, once for each; those about the value of a --set name it and are positioned nowhere. (spec_error.c) */
 void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);
+/* About byte `offset` of a scalar, which may have several such errors: the caller sets node->wrong after the last. */
+void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message);
 void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);
 /* Where the other side of a conflict is: "'block' is here". */
 void spec_place(struct spec_reader *r, const struct yaml *node, const char *what);

@@ -21,6 +21,18 @@ void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ..
         diagnostics_error(r->d, node->at, "%s", message);
 }
 
+void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message)
+{
+    struct position at = node->origin ? nowhere : yaml_place(node, offset);
+    if (note)
+        diagnostics_note(r->d, at, "%s", message);
+    else if (node->origin)
+        diagnostics_error(r->d, nowhere, "--set %.100s: at character %zu of the expression: %s", node->origin, offset + 1, message);
+    else
+        diagnostics_error(r->d, at, "%s", message);
+    r->muted = false;
+}
+
 void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...)
 {
     if (r->muted) return;

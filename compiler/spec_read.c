@@ -120,6 +120,37 @@ static bool is_identifier(const char *text)
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
 }
 
+enum { MOST_EXPRESSIONS = 200 };
+
+struct inside {
+    struct spec_reader *r;
+    struct yaml *node;
+};
+
+static void report_inside(void *user, size_t offset, bool note, const char *message)
+{
+    const struct inside *x = user;
+    spec_error_inside(x->r, x->node, offset, note, message);
+}
+
+static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
+{
+    if (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")]) {
+        mismatch(r, row, node);
+        return;
+    }
+    if (!node->expression) {
+        if (r->expressions++ == MOST_EXPRESSIONS) spec_error(r, node, "more than %d expressions in one spec", MOST_EXPRESSIONS);
+        if (r->expressions > MOST_EXPRESSIONS) return;
+        struct inside inside = {r, node};
+        node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, report_inside, &inside);
+        node->wrong = !node->expression;
+        if (node->wrong) return;
+        node->expression->at = node->at;
+    }
+    store(into, row->field, &node->expression, sizeof node->expression);
+}
+
 /* ---- choices ---- */
 
 static bool needs_options(enum group group)
@@ -340,11 +371,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
             mismatch(r, row, node);
         break;
     case ROW_EXPRESSION:
-        if (node->kind == YAML_WORD && node->text[strspn(node->text, " \t\r\n")])
-            store(into, row->field, &node->text, sizeof node->text);
-        else
-            mismatch(r, row, node);
-        break;
+    case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);
         if (option) store(into, row->field, &option->value, sizeof option->value);

@@ -89,7 +89,8 @@ void row_domain(const struct key_row *row, struct text *out)
     case ROW_SEED: text_add(out, "an integer from 0 to 18446744073709551615"); break;
     case ROW_NAME: text_add(out, "a C identifier"); break;
     case ROW_TEXT: text_add(out, "text"); break;
-    case ROW_EXPRESSION: text_add(out, "an expression, as text"); break;
+    case ROW_EXPRESSION:
+    case ROW_CONDITION: text_add(out, "an expression, as text"); break;
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:

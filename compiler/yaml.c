@@ -30,7 +30,8 @@ struct anchor {
 struct loader {
     struct arena *arena;
     struct diagnostics *d;
-    const char *origin;
+    const char *origin, *source;
+    size_t source_length;
     struct frame frame[MOST_DEPTH];
     int depth;
     struct anchor *anchor;
@@ -236,8 +237,24 @@ static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct pos
     return NULL;
 }
 
+static char style_of(const yaml_event_t *event)
+{
+    switch (event->data.scalar.style) {
+    case YAML_SINGLE_QUOTED_SCALAR_STYLE: return '\'';
+    case YAML_DOUBLE_QUOTED_SCALAR_STYLE: return '"';
+    case YAML_LITERAL_SCALAR_STYLE: return '|';
+    case YAML_FOLDED_SCALAR_STYLE: return '>';
+    case YAML_PLAIN_SCALAR_STYLE:
+    case YAML_ANY_SCALAR_STYLE: break;
+    }
+    return 0;
+}
+
 static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t *event)
 {
+    node->source = r->source;
+    node->source_length = r->source_length;
+    node->style = style_of(event);
     node->text = arena_copy(r->arena, (const char *)event->data.scalar.value);
     node->kind = YAML_WORD;
     const char *tag = core_tag(r, event->data.scalar.tag, node->at);
@@ -511,6 +528,10 @@ static struct yaml *read_text(struct loader *r, const char *text, size_t length)
         length -= 3;
     }
     if (!check_bytes(r, text, length)) return NULL;
+    if (!r->origin) {
+        r->source = text;
+        r->source_length = length;
+    }
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser)) {
         fputs("attnc: error: out of memory\n", stderr);

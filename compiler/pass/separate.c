@@ -326,6 +326,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
             far = far->arg[2];
         }
     }
+    if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
     if (x->exponentials && x->c->spec->block == 0) plan->chunk = CHUNK_OF_EXPONENTIALS;
