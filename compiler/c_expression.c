@@ -101,7 +101,7 @@ bool expression_library_missing(void)
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number: fabs(i - j). */
+/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number: floor(i). */
 struct typed {
     const struct expr *e;
     bool real;
@@ -359,7 +359,9 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (f->op == EXPR_POW) return lower_power(x, cursor, a, b);
     if (f->op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
-    return finish(x, cursor, make(x, f->op, a, b), true);
+    /* of integers these are integers, exact for any position */
+    bool integer = (f->op == EXPR_ABS || f->op == EXPR_MIN || f->op == EXPR_MAX) && !arg[0].real && !arg[1].real;
+    return finish(x, cursor, make(x, f->op, a, b), !integer);
 }
 
 static struct typed lower_name(const struct lowering *x, CXCursor cursor)
@@ -406,9 +408,10 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
 /* ---- the file in memory ---- */
 
 static const char file_name[] = "attnc-expression.c";
-static const char before[] = "double exp(double), log(double), tanh(double), sqrt(double), fabs(double), floor(double);\n"
-                             "double fmin(double, double), fmax(double, double), pow(double, double);\n"
-                             "double attnc_value(double s, long long i, long long j, long long h) { return (\n";
+/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer there. */
+static const char before[] = "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
+                             "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
+                             "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
 /* clang's message in our words, where it speaks of what the user has not written. */
@@ -476,7 +479,7 @@ static const struct expr *parse(struct lowering *x)
         expression_note(r, 0, "install it (Debian: libclang1-19) or name the library in ATTNC_LIBCLANG");
         return NULL;
     }
-    static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-ferror-limit=1"};
+    static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-fno-builtin", "-ferror-limit=1"};
     const char *source = arena_printf(r->arena, "%s%s%s", before, r->text, after);
     struct CXUnsavedFile file = {file_name, source, (unsigned long)strlen(source)};
     CXIndex index = lib.clang_createIndex(0, 0);

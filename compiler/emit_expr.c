@@ -159,7 +159,7 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
         case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
         case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", a, b);
         case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", a, b);
-        case EXPR_ABS: return arena_printf(arena, "llabs(%s)", a);
+        case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
         case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
         default: made = "0";
@@ -452,7 +452,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         if (e->op == EXPR_SELECT) return (struct term){format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};
         if (infix(e->op)) return (struct term){format(n, "%s %s %s", part[0], infix(e->op), part[1]), kind, false, false};
         if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", part[0]), kind, false, false};
-        if (e->op == EXPR_ABS) return (struct term){format(n, "llabs(%s)", part[0]), kind, false, false};
+        if (e->op == EXPR_ABS) return (struct term){format(n, "(int64_t)llabs(%s)", part[0]), kind, false, false};
         const char *function = e->op == EXPR_MIN ? "least" : e->op == EXPR_MAX ? "most" : "floor_mod";
         return (struct term){format(n, "%s(%s, %s)", function, part[0], part[1]), kind, false, false};
     }

@@ -2,8 +2,17 @@
    run over the axis of the sum, so that it is multiplied once and not for every pair. */
 #include "../compiler.h"
 
+static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const struct expr *product)
+{
+    if (e == product) return false;
+    if (e == leaf) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (uses_elsewhere(e->arg[k], leaf, product)) return true;
+    return false;
+}
+
 /* The product operand * constant of which e is made, where no other occurrence of the operand is left; NULL when there is none. */
-static const struct expr *only_product(struct module *m, const struct expr *e, const struct expr *leaf)
+static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;
     for (const struct expr *stack[64] = {e}, **top = stack + 1; top > stack && !found;) {
@@ -11,7 +20,7 @@ static const struct expr *only_product(struct module *m, const struct expr *e, c
         if (at->op == EXPR_MUL && at->arg[0] == leaf && at->arg[1]->op == EXPR_REAL) found = at;
         for (int k = 0; k < expr_arity(at->op) && top < stack + 61; k++) *top++ = at->arg[k];
     }
-    return found && !expr_uses(expr_replace(m, e, found, expr_real(m, 0)), leaf) ? found : NULL;
+    return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
 }
 
 /* The constant that every use of value v multiplies it by, or 1. */
@@ -23,7 +32,7 @@ static double common_factor(const struct graph *g, int v)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != v) continue;
             const struct expr *product = NULL;
-            if (g->value[w].op == GRAPH_MAP) product = only_product(g->module, g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
+            if (g->value[w].op == GRAPH_MAP) product = only_product(g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
             if (!product || (!first && product->arg[1]->real != factor)) return 1;
             factor = product->arg[1]->real;
             first = false;

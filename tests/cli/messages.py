@@ -204,6 +204,23 @@ def no_compiler(folder, suite, name, environment):
     check(not os.path.exists(place.path('out')), 'an --out folder was made')
 
 
+NO_LIBCLANG = {
+    'no_libclang': '/nonexistent/libclang.so',
+    'libclang_is_no_libclang': 'libm.so.6',
+}
+
+
+def no_libclang(folder, suite, name, library):
+    """Only a spec with an expression needs it."""
+    place = Place(suite, folder, soft=SOFTMAX, expression=SOFTMAX.replace('mask: causal', 'mask: {expr: "j <= i"}'))
+    environment = {'ATTNC_LIBCLANG': library}
+    place.attnc('soft.yaml', env=environment)
+    words = ('expression.yaml',)
+    done = place.attnc(*words, status=3, env=environment)
+    says(suite, place, name, words, done, ['libclang', 'ATTNC_LIBCLANG'])
+    check(sorted(f for f in place.files() if f.endswith(('.c', '.h'))) == ['soft.c', 'soft.h'], 'files: %s' % place.files())
+
+
 def register(suite):
     for name, (words, status, needles) in USAGE.items():
         suite.case('usage-' + name, usage, suite, name, words, status, needles)
@@ -213,3 +230,5 @@ def register(suite):
         suite.case('folder-' + name, bad_folder, suite, name, in_dir, out_dir, made, status, needles)
     for name, environment in NO_COMPILER.items():
         suite.case('compiler-' + name, no_compiler, suite, name, environment)
+    for name, library in NO_LIBCLANG.items():
+        suite.case('libclang-' + name, no_libclang, suite, name, library)

@@ -1,0 +1,74 @@
+/* What the interpreters make of specs. usage: interpret FOLDER…
+   Each folder has spec.yaml, q.npy, k.npy, v.npy; it gets graph.npy, the value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops
+   of each form, as they are emitted for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
+#include "../../compiler/compiler.h"
+#include "../../runtime/attnrt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_whole(struct arena *arena, const char *file, size_t *length)
+{
+    struct text text = {NULL, 0, 0};
+    char buffer[4096];
+    FILE *in = fopen(file, "rb");
+    if (!in) return NULL;
+    while (!feof(in) && !ferror(in)) text_append(&text, buffer, fread(buffer, 1, sizeof buffer, in));
+    fclose(in);
+    *length = text.length;
+    char *copy = arena_copy(arena, text.data ? text.data : "");
+    text_free(&text);
+    return copy;
+}
+
+/* Each form in a module of its own. */
+static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)
+{
+    struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .linear = linear};
+    c.meaning = build_graph(arena, spec, d);
+    c.graph = build_graph(arena, spec, d);
+    return c.graph && passes_run(&c, NULL, NULL) && (!linear || c.features) ? c.loops : NULL;
+}
+
+static int one(const char *folder)
+{
+    static const char *const inputs[] = {"q", "k", "v"}, *const results[] = {"graph", "quadratic", "linear"};
+    struct arena *arena = arena_new();
+    const char *file = arena_printf(arena, "%s/spec.yaml", folder), *wrong = NULL;
+    size_t length = 0;
+    char *text = read_whole(arena, file, &length), message[200];
+    struct diagnostics *d = diagnostics_new(arena, file, text, length);
+    const struct spec *spec = text ? spec_read(arena, file, text, length, 0, NULL, d) : NULL;
+    const struct graph *g = spec ? build_graph(arena, spec, d) : NULL;
+    struct attn_array array[3] = {{.data = NULL}};
+    struct tensor tensor[3];
+    int status = g ? 0 : 1;
+    for (int k = 0; k < 3 && status == 0; k++) {
+        if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, inputs[k]), ATTN_F64, &array[k], message, sizeof message) != 0) status = 1;
+        tensor[k] = (struct tensor){inputs[k], array[k].data};
+    }
+    const int64_t *q = array[0].shape, *kv = array[1].shape;
+    for (int k = 0; k < 3 && status == 0; k++) {
+        struct problem_size size = {q[0], kv[1], q[1] / kv[1], q[2], kv[2]};
+        struct attn_array out = {.dtype = ATTN_F64, .rank = 4, .shape = {q[0], q[1], q[2], array[2].shape[3]}};
+        out.data = malloc((size_t)(q[0] * q[1] * q[2] * array[2].shape[3]) * sizeof(double));
+        const struct loops *l = k > 0 ? loops_of(arena, spec, k == 2, d) : NULL;
+        if (out.data && (k == 0 || l)) {
+            wrong = k == 0 ? graph_eval(g, &size, tensor, 3, out.data) : loops_eval(l, &size, tensor, 3, out.data);
+            if (!wrong && attn_npy_write(arena_printf(arena, "%s/%s.npy", folder, results[k]), &out, message, sizeof message) != 0) wrong = message;
+            if (wrong) fprintf(stderr, "%s: %s: %s\n", folder, results[k], wrong);
+        }
+        free(out.data);
+    }
+    for (int k = 0; k < 3; k++) attn_array_free(&array[k]);
+    if (diagnostics_flush(d, stderr, false) > 0) status = 1;
+    arena_free(arena);
+    return status;
+}
+
+int main(int count, char **argument)
+{
+    int status = 0;
+    for (int k = 1; k < count; k++) status |= one(argument[k]);
+    return status;
+}
