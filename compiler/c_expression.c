@@ -99,6 +99,15 @@ bool expression_library_missing(void)
     return lib.tried && !lib.loaded;
 }
 
+/* ---- the file in memory ---- */
+
+static const char file_name[] = "attnc-expression.c";
+/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer there. */
+static const char before[] = "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
+                             "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
+                             "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
+static const char after[] = "\n); }\n";
+
 /* ---- from the syntax tree to expressions ---- */
 
 /* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number: floor(i). */
@@ -110,7 +119,6 @@ struct typed {
 struct lowering {
     struct expression_reader *r;
     struct module *m;
-    size_t start; /* of the text in the file in memory */
 };
 
 static const struct typed nothing = {NULL, false};
@@ -119,7 +127,7 @@ static size_t offset_of(const struct lowering *x, CXSourceLocation location)
 {
     unsigned offset = 0;
     lib.clang_getSpellingLocation(location, NULL, NULL, NULL, &offset);
-    size_t at = offset >= x->start ? offset - x->start : 0;
+    size_t start = sizeof before - 1, at = offset >= start ? offset - start : 0;
     return at < x->r->last ? at : x->r->last;
 }
 
@@ -246,6 +254,12 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
+/* Whether an exponential is a factor: the passes keep it from overflowing as long as they see it in a product. */
+static bool exponential(const struct expr *e)
+{
+    return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
+}
+
 static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor right, enum expr_op op, struct typed a, struct typed b)
 {
     bool real = a.real || b.real, division = op == EXPR_DIV || op == EXPR_MOD;
@@ -265,8 +279,9 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, at), "this constant does not fit 64 bits");
         return nothing;
     }
-    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP) /* a product with an exponential is one that can be kept from overflowing */
+    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP)
         return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL)), true);
+    if (op == EXPR_DIV && real && exponential(a.e)) return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
     if (op == EXPR_DIV && !real) return finish(x, at, divide_integers(x, a.e, b.e), false);
     if (op == EXPR_MOD && b.e->op != EXPR_INT) return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
     return finish(x, at, make(x, op, a.e, b.e), real);
@@ -319,6 +334,7 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
             return nothing;
         }
         if (a.real) a.e = as_real(x, a.e); /* an integer has no -0 */
+        if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
         return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
     default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
@@ -331,7 +347,9 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     if (c.count != 3) return nothing;
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
-    return finish(x, cursor, expr_make(x->m, EXPR_SELECT, truth(x, condition.e), a.e, b.e), a.real || b.real);
+    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* one exponential of either exponent */
+    const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e, both ? b.e->arg[0] : b.e);
+    return finish(x, cursor, both ? make(x, EXPR_EXP, chosen, NULL) : chosen, a.real || b.real);
 }
 
 static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base, const struct expr *exponent)
@@ -405,14 +423,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
     return nothing;
 }
 
-/* ---- the file in memory ---- */
-
-static const char file_name[] = "attnc-expression.c";
-/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer there. */
-static const char before[] = "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
-                             "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
-                             "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
-static const char after[] = "\n); }\n";
+/* ---- clang on the file ---- */
 
 /* clang's message in our words, where it speaks of what the user has not written. */
 static void report_syntax(const struct lowering *x, size_t at, const char *message)
@@ -510,9 +521,7 @@ bool expression_library_missing(void)
 struct lowering {
     struct expression_reader *r;
     struct module *m;
-    size_t start;
 };
-static const char before[] = "";
 
 static const struct expr *parse(struct lowering *x)
 {
@@ -531,7 +540,7 @@ struct expression *expression_read(struct arena *arena, const char *text, bool p
     module_axis(m, "i", SIZE_N_Q, 0);
     module_axis(m, "j", SIZE_N_K, 0);
     module_axis(m, "h", SIZE_KV_HEADS, 0);
-    struct lowering x = {.r = &r, .m = m, .start = sizeof before - 1};
+    struct lowering x = {.r = &r, .m = m};
     struct expression *made = arena_alloc(arena, sizeof *made);
     *made = (struct expression){.text = text, .value = parse(&x)};
     return made->value ? made : NULL;

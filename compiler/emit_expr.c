@@ -501,7 +501,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     case EXPR_SELECT: {
         struct term c = term_of(n, e->arg[2], level);
         a = as_bool(n, a), b = as_int(n, b), c = as_int(n, c);
-        p = as_vector(n, b), q = as_vector(n, c);
+        p = wrapped(n, as_vector(n, b)), q = wrapped(n, as_vector(n, c));
         if (!a.vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a.c), p, q), KIND_INT, true, false};
         const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64 ? format(n, "__builtin_convertvector(%s, ints_%s)", a.c, x->suffix) : wrapped(n, a.c);
         return (struct term){format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q), KIND_INT, true, false};
@@ -522,7 +522,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         return (struct term){format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r.c, r.c, r.c, q, q), KIND_INT, true, false};
     }
     const char *less = format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
-    return (struct term){format(n, "(%s & %s) | (~%s & %s)", less, as_vector(n, a), less, as_vector(n, b)), KIND_INT, true, false};
+    return (struct term){format(n, "(%s & %s) | (~%s & %s)", less, wrapped(n, as_vector(n, a)), less, wrapped(n, as_vector(n, b))), KIND_INT, true, false};
 }
 
 /* Computed in double: the argument of sin and cos. */

@@ -244,11 +244,12 @@ double expression_number(const struct expression_reader *r, size_t offset, bool 
 
 /* ---- all of it ---- */
 
-/* Bytes of the character at s, which is UTF-8. */
-static int character(const char *s)
+/* Bytes of the character at s: one and those of UTF-8 that go on with it. */
+static size_t character(const char *s)
 {
-    const unsigned char c = (unsigned char)*s;
-    return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+    size_t n = 1;
+    while (n < 4 && ((unsigned char)s[n] & 0xc0) == 0x80) n++;
+    return n;
 }
 
 struct walk {
@@ -349,7 +350,7 @@ static bool check_token(struct walk *w)
         } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
             expression_error(r, w->at, "control character U+%04X in an expression", (unsigned)*s);
         } else {
-            length = (size_t)character(s);
+            length = character(s);
             expression_error(r, w->at, "'%.*s' is not part of expressions", (int)length, s);
             if (strchr("\"'`;{}#\\@$", *s) && *s != '\'') w->operand = false;
             if (strchr(";{}\"'#\\", *s)) return false; /* what follows is not an expression at all */

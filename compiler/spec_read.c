@@ -148,7 +148,7 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
         if (node->wrong) return;
         node->expression->at = node->at;
     }
-    store(into, row->field, &node->expression, sizeof node->expression);
+    store(into, row->field, &node->expression, sizeof(struct expression *));
 }
 
 /* ---- choices ---- */

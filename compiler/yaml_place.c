@@ -189,7 +189,7 @@ static void decode_lines(struct decoder *x, int indent, bool folded, char chompi
     bool pending = false, blank_before = false; /* a break that is not in the value yet; the line before began with a blank */
     while (more(x) && !x->failed) {
         int breaks = 0;
-        struct decoder line = *x;
+        struct decoder line;
         for (;;) { /* empty lines */
             line = *x;
             for (int k = 0; k < indent && peek(x) == ' '; k++) skip(x);

@@ -1,0 +1,55 @@
+/* libFuzzer's door to expressions: any bytes give an expression or errors inside the text; an expression is well-typed, finite in size, prints, and
+   can be evaluated anywhere. The first byte says whether it is a mask. */
+#include "compiler/compiler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct told {
+    size_t length;
+    int errors;
+};
+
+static void count(void *user, size_t offset, bool note, const char *message)
+{
+    struct told *t = user;
+    t->errors += !note;
+    if (offset > t->length || !*message || (note && t->errors == 0)) abort();
+}
+
+static void evaluate(const struct expr *e)
+{
+    static const double s[] = {0, -1.5, 1e300};
+    static const int64_t points[][3] = {{0, 0, 0}, {-7, 3, 1}, {1000000, 5, 31}, {5, 5, 2}};
+    for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
+        const struct environment env = {.operand = &s[k % 3], .index = points[k]};
+        double value = expr_eval(e, &env);
+        if (e->type == TYPE_BOOL && value != 0 && value != 1) abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1) return 0;
+    struct arena *arena = arena_new();
+    char *text = arena_alloc(arena, size);
+    memcpy(text, data + 1, size - 1); /* the last byte is 0 */
+    bool positions = data[0] % 2;
+    struct told told = {strlen(text), 0};
+    const struct expression *e = expression_read(arena, text, positions, count, &told);
+    if (!e == (told.errors == 0)) abort();
+    if (e) {
+        struct module *m = module_new(arena, "fuzz", DTYPE_F64);
+        for (int k = 0; k < 3; k++) module_axis(m, (const char *const[]){"i", "j", "h"}[k], SIZE_CONSTANT, 1);
+        const struct allowed allowed = {.operands = !positions, .index = 7};
+        if (positions ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
+        struct text printed = {0};
+        expression_print(e->value, &printed);
+        text_free(&printed);
+        evaluate(e->value);
+    }
+    arena_free(arena);
+    return 0;
+}
