@@ -270,9 +270,15 @@ struct compilation {
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
     const char *why_not;    /* and this says why */
 };
-/* From how many keys on the linear form takes fewer FLOPs than the quadratic one. (cost.c) */
-int64_t crossover_length(const struct compilation *linear);
-/* FLOPs of the linear form for one token and head: its features made and met, the state's update, the token's own chunk. */
+/* The cost model (cost.c): from how many keys on the linear form takes less work than the quadratic one. */
+int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
+/* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update, the token's own chunk. */
+double linear_cost(const struct compilation *linear);
+/* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair within the chunk. */
+int64_t chunk_length(double features, double columns, double pair);
+/* Whether queries meet keys anywhere. */
+bool graph_has_pairs(const struct graph *g);
+/* FLOPs of the linear form for one token and head. */
 double linear_flops(const struct compilation *linear);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {

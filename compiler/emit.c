@@ -162,8 +162,9 @@ static void preamble(const struct compilation *const *c, int compilations, const
         if (c[k]->features) {
             text_add(out,
                      "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
-                     c[k]->spec->algorithm == ALGORITHM_AUTO ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(c[k]))
-                                                             : "",
+                     c[k]->spec->algorithm == ALGORITHM_AUTO
+                         ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(c[0], c[k]))
+                         : "",
                      (long long)c[k]->features, (long long)c[k]->features, (long long)spec->value_dim + 1);
             break;
         }
@@ -280,7 +281,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     if (phases) text_add(out, "    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */\n");
     text_add(out, "};\n\n");
     bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
-    if (both) text_add(out, "/* Above this many keys the linear form takes fewer FLOPs. */\nenum { CROSSOVER = %lld };\n\n", (long long)crossover_length(c[1]));
+    if (both)
+        text_add(out, "/* Above this many keys the linear form takes less work. */\nenum { CROSSOVER = %lld };\n\n", (long long)crossover_length(c[0], c[1]));
     text_add(out, "static struct version version(int64_t n_k)\n{\n%s", both ? "" : "    (void)n_k;\n");
     for (int k = 0, count; k < compilations && !certain; k += count) {
         const struct target *m = c[k]->target;

@@ -70,7 +70,7 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
         if (s->op == LOOPS_FOR && s->ranges) {
             printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis, (long long)s->step);
             print_ranges(&x, s, false);
-        } else if (s->op == LOOPS_FOR && !s->parallel) {
+        } else if (s->op == LOOPS_FOR && s->step > 1 && !s->parallel) {
             printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
             printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
         }
@@ -88,6 +88,11 @@ static void explain_algorithm(const struct product *p)
     const struct compilation *first = p->compilation[0], *linear = first->linear                                    ? first
                                                                    : p->compilation[1] && p->compilation[1]->linear ? p->compilation[1]
                                                                                                                     : NULL;
+    if (!graph_has_pairs(p->graph)) {
+        section("Algorithm: linear as it stands");
+        printf("  no query meets a key: queries meet sums over all keys\n");
+        return;
+    }
     section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
     if (!first->linear) {
         printf("  quadratic: every query meets every key that its mask lets it see\n");
@@ -101,7 +106,8 @@ static void explain_algorithm(const struct product *p)
     printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
            (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
     printf("  %.0f FLOPs for each token and head, whatever the length\n", linear_flops(linear));
-    printf("  crossover: the linear form takes fewer FLOPs from %lld keys on\n", (long long)crossover_length(linear));
+    printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
+    if (!first->linear) printf("  crossover: the linear form takes less work from %lld keys on\n", (long long)crossover_length(first, linear));
 }
 
 static void explain_expression(const char *key, const struct expression *e, bool *any)

@@ -10,8 +10,8 @@
    Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
 
-/* Within a chunk a pair costs an inner product, but of exponentials an exponential for every feature. */
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, CHUNK = 64, CHUNK_OF_EXPONENTIALS = 32 };
+/* Within a chunk a pair takes an inner product and a map, but of exponentials one for every feature: their work, in FLOPs. */
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, A_MAP = 16, A_FUNCTION = 24 };
 
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR };
 enum side { QUERY, KEY };
@@ -301,7 +301,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct graph *g = x->g;
     const struct expr *where = NULL, *far = x->value->expr;
-    *plan = (struct plan){.chunk = x->c->spec->block > 0 ? x->c->spec->block : CHUNK};
+    *plan = (struct plan){.chunk = x->c->spec->block};
     x->exponentials = false;
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
@@ -318,7 +318,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!plan->users) return false;
     if (!prefix_region(x, where, &plan->last)) return none(x, "its mask has no carried state ('none' and 'causal' have)") != NULL;
     plan->near = far;
-    if (plan->last && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
+    if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++) number[k] = make(x, EXPR_DIV, make(x, EXPR_SUB, position[k], make(x, EXPR_FLOORMOD, position[k], size)), size);
         if (far->arg[0] == make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == make(x, EXPR_EQ, number[1], number[0])) {
@@ -329,7 +329,11 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
-    if (x->exponentials && x->c->spec->block == 0) plan->chunk = CHUNK_OF_EXPONENTIALS;
+    if (plan->features && plan->chunk == 0) {
+        double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
+        double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
+        plan->chunk = chunk_length(features, columns, pair + 2 * columns);
+    }
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
@@ -416,7 +420,6 @@ void pass_separate(struct compilation *c)
     struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
     find_axes(x);
     if (x->lane < 0 || x->stream < 0) return;
-    bool pairs = false;
     for (int v = 0; v < c->graph->values; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
@@ -425,7 +428,6 @@ void pass_separate(struct compilation *c)
             query |= value->axes[k] == x->lane;
         }
         if (!pair || !query) continue;
-        pairs = true;
         if (value->op == GRAPH_CONTRACT && is_summed(c->graph, v)) map_of(c->graph, v++);
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
@@ -443,7 +445,6 @@ void pass_separate(struct compilation *c)
         graph_sweep(c->graph);
         return;
     }
-    if (!pairs) c->why_not = "it is linear as it stands: no query meets a key, but sums over all of them";
-    if (c->spec->algorithm != ALGORITHM_LINEAR || !pairs) return;
+    if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->why_not ? c->why_not : "its weight is no sum over keys");
 }

@@ -65,7 +65,7 @@ void pass_tile(struct compilation *c)
     for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
-        tile_q = 64;
+        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
     for (int v = 0; v < c->graph->values; v++) { /* a tile over several blocks would meet what was drawn for each of them */
