@@ -382,6 +382,8 @@ bool emit_tiled(const struct emitter *x, int axis);
 /* Where a nest's variable of the axis begins and ends, as C. */
 const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
+/* Whether the array, a tile, has only a part of its constant axis k, and counts from where that begins. */
+bool emit_part(const struct emitter *x, const struct array *a, int k);
 /* A FOR over several ranges, up to and with the head of the loop over its tiles, inside one over the ranges; the condition of an IF with ranges; what
    a loop needs that is drawn at random, and its name. (emit_ranges.c) */
 void emit_range_loop(struct emitter *x, const struct stmt *s);

@@ -80,10 +80,16 @@ const char *emit_end(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
+bool emit_part(const struct emitter *x, const struct array *a, int k)
+{
+    const struct axis *axis = &x->m->axis[a->axes[k]];
+    return a->kind == ARRAY_TILE && axis->source == SIZE_CONSTANT && a->extent[k] < axis->extent;
+}
+
 /* Whether the range of the axis has two variables. */
 static bool ranged(const struct emitter *x, int axis)
 {
-    return emit_tiled(x, axis) || (x->in_window && x->m->axis[axis].source == SIZE_CHUNKS);
+    return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && x->m->axis[axis].source == SIZE_CHUNKS);
 }
 
 static const char *number(const struct emitter *x, double value, bool narrow)
@@ -228,7 +234,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         const char *index;
         if (local)
             index = x->m->axis[axis].name;
-        else if (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS)
+        else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);

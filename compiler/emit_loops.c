@@ -51,7 +51,7 @@ static const char *name_of(const struct emitter *x, const struct ref *r)
 static const char *range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
-    return x->m->axis[axis].source == SIZE_CONSTANT ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
 /* The address of an operand at the beginning of the ranges of the nest's axes. */
@@ -65,6 +65,7 @@ static const char *corner(struct emitter *x, const struct stmt *s, const struct 
         for (int n = 0; n < s->rank; n++) moves |= axis == s->axes[n];
         if (!moves) continue;
         bool counted = a->kind == ARRAY_TILE || x->m->axis[a->axes[k]].source == SIZE_CONSTANT;
+        if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }
     /* a tile counts from the beginning of its range, which is where it stands */
@@ -136,13 +137,13 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         switch ((enum loops_op)s->op) {
         case LOOPS_FOR: {
             const char *a = x->m->axis[s->axis].name;
-            bool in_window = x->in_window;
+            bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s);
             if (s->ranges) {
                 emit_range_loop(x, s);
                 open_block(x);
                 emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
-            } else if (!emit_tiled(x, s->axis)) {
+            } else if (!emit_tiled(x, s->axis) && !part) {
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
@@ -152,7 +153,9 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
                 emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
             }
+            x->cut[s->axis] |= part;
             emit_statements(x, s->body);
+            x->cut[s->axis] &= !part;
             x->in_window = in_window;
             close_block(x);
             if (s->ranges) close_block(x);

@@ -62,11 +62,12 @@ static struct environment environment(const struct machine *e, const double *ope
 
 /* ---- elements ---- */
 
-/* What is taken off a subscript: tiles count run-time axes from where the range begins, but chunks by their number. */
+/* What is taken off a subscript: tiles count run-time axes, and constant ones they have a part of, from where the range begins; chunks by their number. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     enum size_source source = e->module->axis[a->axes[k]].source;
-    return a->kind == ARRAY_TILE && source != SIZE_CONSTANT && source != SIZE_CHUNKS ? e->lo[a->axes[k]] : 0;
+    if (a->kind != ARRAY_TILE || source == SIZE_CHUNKS) return 0;
+    return source != SIZE_CONSTANT || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
 /* Where the reference points at the current index, or -1 outside the array. */
@@ -308,7 +309,10 @@ static void forget(struct machine *e, const struct stmt *s)
     for (int a = 0; a < e->loops->arrays; a++) {
         const struct array *array = &e->loops->array[a];
         bool slots = array_has_slots(e->loops, array), moves = array->shared || slots ? s->parallel && head : s->parallel;
-        for (int k = 0; k < array->rank; k++) moves |= array->axes[k] == s->axis && source != SIZE_CONSTANT && (source != SIZE_CHUNKS || s->window);
+        for (int k = 0; k < array->rank; k++) {
+            bool part = source != SIZE_CONSTANT || array->extent[k] < e->module->axis[s->axis].extent;
+            moves |= array->axes[k] == s->axis && part && (source != SIZE_CHUNKS || s->window);
+        }
         if (array->kind != ARRAY_TILE || !moves) continue;
         for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
     }

@@ -95,8 +95,9 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         bool fixed = c->module->axis[a->axes[k]].source == SIZE_CONSTANT;
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name, c->module->axis[a->axes[k]].name, axis->name);
-        /* Constant axes count from 0, whatever their range. */
-        int64_t needed = fixed ? axis->extent : width(c, along);
+        /* Constant axes count from 0, whatever their range, but in a tile of a part from where the range begins. */
+        bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
+        int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
             return complaint(c, "nothing bounds the range of '%s', along which %%%s has %lld elements", axis->name, a->name, (long long)a->extent[k]);
         if (needed > a->extent[k])

@@ -1,0 +1,151 @@
+/* Features are many, and only pass from what makes them to the products that take them in: a long constant axis that a tile runs along, from the
+   statement that sets it to the last that uses it, becomes a loop over parts, so that the tile is short and stays in the caches. A product summed
+   over the axis is then summed part by part. */
+#include "../compiler.h"
+
+#include <string.h>
+
+/* Elements of a part; sums of more are made in parts of as many anyway. */
+enum { PART = 192, LEAST_PARTS = 2, MOST_MEMBERS = 16 };
+
+static bool writes(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
+    return false;
+}
+
+static bool reads(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == a) return true;
+    return false;
+}
+
+static bool touches(const struct stmt *s, int a)
+{
+    for (const struct stmt *inner = s->body; inner; inner = inner->next)
+        if (touches(inner, a)) return true;
+    return writes(s, a) || reads(s, a);
+}
+
+static int count_touching(const struct stmt *s, int a)
+{
+    int count = 0;
+    for (; s; s = s->next) count += s->body ? count_touching(s->body, a) : touches(s, a);
+    return count;
+}
+
+/* Whether the statement runs over the axis, and so can run over a part of it. */
+static bool runs_over(const struct stmt *s, int axis)
+{
+    if (s->op != LOOPS_MAP && s->op != LOOPS_DOT) return false;
+    for (int k = 0; k < s->rank; k++)
+        if (s->axes[k] == axis) return true;
+    return s->op == LOOPS_DOT && s->axis == axis;
+}
+
+static bool plain_along(const struct array *a, const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (a->axes[k] == axis && ref_axis(r, k) != axis) return false;
+    return true;
+}
+
+/* The statements of the list from `first` on that touch tile a, all of which run over the axis; 0 when they cannot become one loop. */
+static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
+{
+    int members = 0, total = count_touching(l->body, a);
+    for (struct stmt *s = first; s && members < total; s = s->next) {
+        if (touches(s, a)) {
+            if (members == MOST_MEMBERS || !runs_over(s, axis)) return 0;
+            for (int k = 0; k < s->operands; k++)
+                if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
+            /* what another part of the axis makes may not be read */
+            for (int m = 0; m < members; m++)
+                for (int k = 0; k < member[m]->assigns; k++) {
+                    int made = member[m]->assign[k].to.of;
+                    if (made != a && touches(s, made)) return 0;
+                }
+            member[members++] = s;
+            continue;
+        }
+        /* goes in front of the loop: it may not depend on the members before it */
+        if (s->body) return 0;
+        for (int m = 0; m < members; m++) {
+            for (int k = 0; k < member[m]->assigns; k++)
+                if (touches(s, member[m]->assign[k].to.of)) return 0;
+            for (int k = 0; k < s->assigns; k++)
+                if (touches(member[m], s->assign[k].to.of)) return 0;
+        }
+    }
+    return members > 1 && members == total ? members : 0;
+}
+
+/* The product's result set to 0, for it to be summed by parts. */
+static struct stmt *zero(struct loops *l, struct stmt *dot)
+{
+    struct stmt *s = stmt_new(l, LOOPS_MAP);
+    s->rank = dot->rank;
+    memcpy(s->axes, dot->axes, sizeof s->axes);
+    s->assigns = 1;
+    s->assign[0] = dot->assign[0];
+    s->assign[0].expr = expr_real(l->module, 0);
+    dot->assign[0].fold = FOLD_SUM;
+    return s;
+}
+
+static void split(struct loops *l, struct stmt **at, int a, int axis, int members, struct stmt **member)
+{
+    struct stmt *loop = stmt_new(l, LOOPS_FOR), **front = at, **inner = &loop->body, *s = *at, *after = NULL;
+    loop->axis = axis;
+    loop->from = expr_int(l->module, 0);
+    loop->to = expr_leaf(l->module, EXPR_SIZE, axis);
+    loop->step = PART;
+    for (int m = 0; m < members; s = after) {
+        after = s->next;
+        if (s == member[m]) {
+            if (s->op == LOOPS_DOT && s->axis == axis && s->assign[0].fold == FOLD_SET) {
+                *front = zero(l, s);
+                front = &(*front)->next;
+            }
+            *inner = s;
+            inner = &s->next;
+            m++;
+        } else {
+            *front = s;
+            front = &s->next;
+        }
+    }
+    *inner = NULL;
+    *front = loop;
+    loop->next = after;
+    for (int k = 0; k < l->array[a].rank; k++)
+        if (l->array[a].axes[k] == axis) l->array[a].extent[k] = PART;
+}
+
+static void walk(struct loops *l, struct stmt **body, bool parallel)
+{
+    for (struct stmt **at = body; *at; at = &(*at)->next) {
+        struct stmt *s = *at;
+        walk(l, &s->body, parallel || (s->op == LOOPS_FOR && s->parallel));
+        if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
+        int a = s->assign[0].to.of;
+        const struct array *array = &l->array[a];
+        if (array->kind != ARRAY_TILE || array->shared || array_has_slots(l, array) || reads(s, a)) continue;
+        for (int k = 0; k < array->rank; k++) {
+            const struct axis *axis = &l->module->axis[array->axes[k]];
+            struct stmt *member[MOST_MEMBERS];
+            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * PART || array->extent[k] != axis->extent) continue;
+            int members = members_of(l, s, a, array->axes[k], member);
+            if (!members) continue;
+            split(l, at, a, array->axes[k], members, member);
+            break;
+        }
+    }
+}
+
+void pass_split(struct compilation *c)
+{
+    walk(c->loops, &c->loops->body, false);
+}
