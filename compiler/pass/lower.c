@@ -185,6 +185,16 @@ static void rescale(struct lowering *x, struct stmt ***at, int rank, const int *
     s->operand[s->operands++] = loops_ref(x->l, factor);
 }
 
+/* Whether an operand over this axis is a tile that has other lanes: then the other axis of the product is its lanes. */
+static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
+{
+    for (int k = 0; k < v->operands; k++) {
+        const struct array *a = &x->l->array[x->array[v->operand[k].of]];
+        if (ref_uses_axis(&v->operand[k], axis) && a->kind == ARRAY_TILE && a->axes[a->rank - 1] != axis) return true;
+    }
+    return false;
+}
+
 static void lower_sum(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -193,6 +203,11 @@ static void lower_sum(struct lowering *x, int number)
     for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     bool inside = streamed || has_axis(v, x->stream), state = x->stage[number] == STATE;
+    if (state && v->op == GRAPH_CONTRACT && rank == 2 && across_lanes(x, v, axes[1])) {
+        int first = axes[0];
+        axes[0] = axes[1];
+        axes[1] = first;
+    }
     int slot[MAX_RANK] = {x->chunk};
     memcpy(slot + 1, axes, (size_t)rank * sizeof *axes);
     int to = state ? new_tile(x, "state", rank + 1, slot)

@@ -14,6 +14,8 @@ WEIGHTS = {
     'relu': [{'linear': {'features': f}} for f in ({'relu': {'eps': 1e-3}}, 'relu')],
     'squared_relu': [{'linear': {'features': 'squared_relu'}}],
     'taylor1': [{'linear': {'features': 'taylor1'}}],
+    'favor_positive': [{'linear': {'features': {'favor_positive': {'count': m}}}} for m in (16, 40, 24)],
+    'favor_trig': [{'linear': {'features': {'favor_trig': {'count': m}}}} for m in (24, 16)],
     'favor_relu': [{'linear': {'features': {'favor_relu': {'count': m}}}} for m in (16, 64, 24)],
     'hedgehog': [{'linear': {'features': 'hedgehog'}}],
 }
