@@ -185,6 +185,12 @@ static void function(struct emitter *x, const struct chain *heads, const struct 
     text_free(&sized);
 }
 
+/* Where a function's body goes while it is printed. */
+static struct text *new_text(const struct emitter *x)
+{
+    return arena_alloc(x->m->arena, sizeof(struct text));
+}
+
 /* ---- forms with states ---- */
 
 static const struct stmt *window_in(const struct stmt *s)
@@ -218,7 +224,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     struct stmt alone = *loop; /* what is behind it is another function */
     alone.next = NULL;
     struct chain turns = chain_of(&alone);
-    struct text body = {0};
+    struct text *body = new_text(x);
     bool outer[MAX_AXES];
     memcpy(outer, x->task_axis, sizeof outer);
     for (int k = 0; k < turns.loops; k++) {
@@ -229,14 +235,14 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     bool of_chunks = x->m->axis[loop->axis].source == SIZE_CHUNKS;
     x->in_window = !of_chunks;
     x->indent = 4;
-    x->out = &body;
+    x->out = body;
     emit_statements(x, turns.body);
     text_add(out, "/* %s */\n", says);
     const char *function_name = arena_printf(x->m->arena, "%s_%s_%s", x->c->spec->name, name, x->suffix);
     function(x, heads, &turns, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name),
              out);
     text_add(out, "\n");
-    text_free(&body);
+    text_free(body);
     memset(x->cut, 0, sizeof x->cut);
     memcpy(x->task_axis, outer, sizeof outer);
     text_add(lead, "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n", indent, "",
@@ -247,7 +253,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
 
 static void phases(struct emitter *x, struct text *out)
 {
-    struct text lead = {0};
+    struct text *lead = new_text(x);
     struct chain heads = chain_of(x->l->body);
     bool windows = false;
     int begins = 0, folds = 0;
@@ -257,13 +263,13 @@ static void phases(struct emitter *x, struct text *out)
             begins++;
             number = begins > 1 ? arena_printf(x->m->arena, "_%d", begins) : "";
             phase(x, &heads, s, s->next, windows ? "queries" : arena_printf(x->m->arena, "begin%s", number),
-                  windows ? "A tile of queries meets the states." : "States begin with no key.", 4, &lead, out);
+                  windows ? "A tile of queries meets the states." : "States begin with no key.", 4, lead, out);
             continue;
         }
         windows = true;
         const char *chunk = x->m->axis[s->axis].name;
-        text_add(&lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk, chunk);
-        text_add(&lead, "        part->%s1 = least(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
+        text_add(lead, "    for (part->%s0 = 0; part->%s0 < %ss; part->%s0 += part->window) {\n", chunk, chunk, chunk, chunk);
+        text_add(lead, "        part->%s1 = least(part->%s0 + part->window, %ss);\n", chunk, chunk, chunk);
         for (const struct stmt *t = s->body; t; t = t->next) {
             bool of_chunks = t->axis == s->axis, keys = t == s->body;
             folds += !of_chunks;
@@ -275,17 +281,17 @@ static void phases(struct emitter *x, struct text *out)
                   keys        ? "The keys of a chunk, summed from zero into its slot."
                   : of_chunks ? "The queries of a chunk meet the states before it, and its own keys."
                               : "Some elements of the states take in the chunks of the window, one after the other.",
-                  8, &lead, out);
+                  8, lead, out);
         }
-        text_add(&lead, "    }\n");
+        text_add(lead, "    }\n");
     }
     text_add(out, "/* All of a head: every thread whose part this is calls it. */\n");
     const char *head = arena_printf(x->m->arena, "%s_%s_%s(const struct call *call, int64_t task, struct part *part)", x->c->spec->name, emit_form(x->c),
                                     x->suffix);
     struct chain none = {0, {NULL}, NULL};
-    x->out = &lead;
+    x->out = lead;
     function(x, &none, NULL, head, out);
-    text_free(&lead);
+    text_free(lead);
 }
 
 /* ---- all of them ---- */
@@ -310,13 +316,13 @@ void emit_tasks(struct emitter *x, struct text *out)
         phases(x, out);
         return;
     }
-    struct text body = {0};
-    x->out = &body;
+    struct text *body = new_text(x);
+    x->out = body;
     x->indent = 4;
     emit_statements(x, heads.body);
     text_add(out, "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
     function(x, &heads, NULL,
              arena_printf(x->m->arena, "%s_%s_%s(const struct call *call, int64_t task, unsigned char *work)", x->c->spec->name, emit_form(x->c), x->suffix),
              out);
-    text_free(&body);
+    text_free(body);
 }
