@@ -323,6 +323,19 @@ const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t 
 /* a - b, where that is known; of expressions without indices. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
 
+/* Between which numbers a real expression stays, whatever the indices and sizes; from -infinity to infinity where that is not known. (real_range.c) */
+struct real_range {
+    double low, high;
+};
+struct real_range real_range(const struct expr *e);
+
+/* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor of the key, with a base above 0
+   and up to 1 that is the same for all queries and keys. `ordered`: no key comes behind the query. Returns why it is none, or NULL. (decay.c) */
+struct decay {
+    const struct expr *base, *factor[2];
+};
+const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered, const struct expr *e, struct decay *out);
+
 /* The indices of an axis that a region has for some point of the current ranges of the other axes, or a few more; or (`every`) those that it has for
    every point, or a few less. A union; a bound that is NULL is none. (region.c) */
 struct ranges {

@@ -182,7 +182,7 @@ void graph_sweep(struct graph *g)
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
-        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->data != b->data)
+        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->keep != b->keep || a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     for (int k = 0; k < a->rank; k++)

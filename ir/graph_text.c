@@ -60,6 +60,10 @@ static void print_value(const struct graph *g, int number, struct text *out)
         text_add(out, " where ");
         expr_print(m, v->where, NULL, referred, g, out);
     }
+    if (v->keep) {
+        text_add(out, " keep ");
+        expr_print(m, v->keep, NULL, referred, g, out);
+    }
     if (v->online >= 0) text_add(out, " online %%%d", v->online);
     text_add(out, "\n");
 }
@@ -150,6 +154,7 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_REDUCE: number = graph_reduce(g, fold, init, rank, axes, reader_ref(r), NULL); break;
     }
     if (reader_take(r, "where")) g->value[number].where = reader_expr(r);
+    if (reader_take(r, "keep")) g->value[number].keep = reader_expr(r);
     if (reader_take(r, "online")) g->value[number].online = value_number(r);
 }
 

@@ -73,6 +73,20 @@ static const char *online_check(const struct graph *g, int number)
     return NULL;
 }
 
+/* How a sum over chunks goes on. */
+static const char *keep_check(const struct graph *g, const struct value *v)
+{
+    struct module *m = g->module;
+    if (!v->keep) return NULL;
+    bool chunks = false;
+    for (int k = 0; k < v->rank; k++) chunks |= m->axis[v->axes[k]].source == SIZE_CHUNKS;
+    if (!chunks || !v->where) return "it keeps something but is no sum over the keys before a chunk";
+    if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "only a sum from 0 keeps something";
+    struct allowed allowed = {.index = axis_bits(v->rank, v->axes)};
+    const char *wrong = expr_check(m, v->keep, &allowed);
+    return wrong ? arena_printf(m->arena, "in what it keeps: %s", wrong) : NULL;
+}
+
 static const char *fold_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -92,7 +106,8 @@ static const char *fold_check(const struct graph *g, int number)
     }
     for (int a = 0; a < m->axes; a++)
         if ((result & ~used) >> a & 1) return arena_printf(m->arena, "nothing it reads has axis '%s'", m->axis[a].name);
-    return online_check(g, number);
+    const char *wrong = keep_check(g, v);
+    return wrong ? wrong : online_check(g, number);
 }
 
 static const char *value_check(const struct graph *g, int number)

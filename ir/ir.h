@@ -269,6 +269,10 @@ struct value {
     /* REDUCE, CONTRACT, or -1: the value, a running maximum over the same axes, relative to which the terms are expressed:
        they carry the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when it moves. A promise of the stabilise pass. */
     int online;
+    /* REDUCE, CONTRACT over chunks, sums, or NULL: how the sum goes from one chunk to the next. The sum at chunk + 1 is `keep`, an expression over
+       INDEX of the value's axes and SIZE, times that at chunk, plus the terms, as they are at chunk + 1, of the keys that the region has there and
+       not at chunk. A promise of the separate pass about the sum over the region, which is the value. */
+    const struct expr *keep;
     const double *data; /* TABLE */
 };
 

@@ -448,6 +448,17 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
+/* Keys are summed for the chunk behind their own. */
+static void name_next_chunk(struct lowering *x, struct stmt *s)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk), *next = expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL);
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
+        name_next_chunk(x, s->body);
+    }
+}
+
 /* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
 static void query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
 {
@@ -503,8 +514,16 @@ static struct stmt *query_body(struct lowering *x)
     return *before;
 }
 
+/* 1 - keep: what a sum loses; of a choice, a choice. */
+static const struct expr *lost(struct module *m, const struct expr *keep)
+{
+    if (keep->op == EXPR_SELECT) return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
+    return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
+}
+
 /* One element of the chunks' slots after the other, in order: the carried tile takes in the slot, which gets what was carried before it where queries
-   want that. Sums relative to a running maximum move with it. */
+   want that. Sums relative to a running maximum move with it. Of a sum that keeps almost all, what it loses is subtracted: 1 - 2^-20 in f32 would be off
+   by a few percent of 2^-20 at every chunk. */
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -526,17 +545,26 @@ static void fold_state(struct lowering *x, int number)
     s->operand[1] = loops_ref(x->l, x->array[number]);
     s->operand[2] = s->operand[3] = loops_ref(x->l, old);
     sum = of[1];
+    const struct expr *times = expr_real(x->m, 1);
     if (online >= 0) {
-        const struct expr *kept = expr_make(x->m, EXPR_MUL, of[0], of[2], NULL);
         s->operand[2] = loops_ref(x->l, x->keep[online]);
         s->operand[3] = loops_ref(x->l, x->take[online]);
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, kept, 0};
+        times = of[2];
+        sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
+    }
+    if (v->keep) {
+        const struct expr *little = expr_make(x->m, EXPR_LT, v->keep, expr_real(x->m, 0.5), NULL), *one = expr_real(x->m, 1), *zero = expr_real(x->m, 0);
+        const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, v->keep));
+        times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, v->keep, one), NULL);
+        if (!expr_is_real(loss, 0)) sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
+    }
+    if (!expr_is_real(times, 1)) {
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, expr_make(x->m, EXPR_MUL, of[0], times, NULL), 0};
         if (rest) {
             s->operand[s->operands++] = loops_ref(x->l, rest - 1);
-            kept = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), of[2], NULL);
-            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, rest - 1), FOLD_SET, kept, 0};
+            const struct expr *left = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), times, NULL);
+            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, rest - 1), FOLD_SET, left, 0};
         }
-        sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
     s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum, rest};
     if (x->running[number]) {
@@ -607,6 +635,8 @@ static void lower_states(struct lowering *x)
     x->inside = inside;
     x->end = new_list(x);
     lower_values(x, STATE);
+    name_next_chunk(x, *before);
+    name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
     for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
     *at = *begin;

@@ -4,16 +4,17 @@
      x + y                the features of x, then those of y
      x * y                every product of one of x and one of y (tensor product)
      x * x                the symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side
-     a factor of i alone, of j alone, or constant goes to its side.
+     a factor of i alone, of j alone, or constant goes to its side
+     base^(i - j)         base^(i - e) and base^(e - j), where e is the last key before i's chunk: the exponents stay small and the factors up to 1.
    Without a region the state is the sum over all keys. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
    a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (Kacham, Mirrokni and
    Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
 
 /* Within a chunk a pair takes an inner product and a map, but of exponentials one for every feature: their work, in FLOPs. */
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, A_MAP = 16, A_FUNCTION = 24 };
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, A_MAP = 16, A_FUNCTION = 24, MOST_DECAYS = 8 };
 
-enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR };
+enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
 
 struct node {
@@ -23,6 +24,7 @@ struct node {
     struct ref leaf[2];           /* LEAF: by side */
     int axis;                     /* LEAF: summed over */
     const struct expr *factor[2]; /* FACTOR: by side, over the weight's operands */
+    const struct expr *base;      /* DECAY */
 };
 
 struct separation {
@@ -32,8 +34,25 @@ struct separation {
     int weight, lane, stream;
     const struct value *value; /* the weight */
     bool exponentials;         /* features of query and key are exponentials that run along the same axis */
+    const struct expr *last;   /* where the region ends, or NULL */
+    int decays;                /* exponentials of the weight, and how they read with their base */
+    const struct expr *decay[MOST_DECAYS], *written[MOST_DECAYS];
     struct value made[2];      /* the maps of the features, while they are written */
+    int chunk_axis;
+    const struct expr *before, *end[2]; /* a query's chunk is the first; by side, the last key before the chunk */
 };
+
+static const struct expr *make(const struct separation *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+/* Positions count so that the last query meets the last key. */
+static const struct expr *query_position(const struct separation *x)
+{
+    const struct expr *ahead = make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), expr_leaf(x->m, EXPR_SIZE, x->lane));
+    return make(x, EXPR_ADD, expr_leaf(x->m, EXPR_INDEX, x->lane), ahead);
+}
 
 /* ---- from the expression to features ---- */
 
@@ -112,6 +131,25 @@ static const struct node *too_many(struct separation *x)
     return none(x, arena_printf(x->m->arena, "it has more than %d features", MOST_FEATURES));
 }
 
+/* An exponential of query and key. */
+static const struct node *decay(struct separation *x, const struct expr *e)
+{
+    struct decay found;
+    const struct expr *position = query_position(x);
+    const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
+    if (!why && !x->last) why = "a weight that falls with the distance of query and key is carried only under a mask that ends at the query, as 'causal' does";
+    if (why) return none(x, why);
+    struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
+    n->base = found.base;
+    if (x->decays < MOST_DECAYS) {
+        const struct expr *distance = make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
+        x->decay[x->decays] = e;
+        x->written[x->decays++] = make(x, EXPR_MUL, make(x, EXPR_MUL, make(x, EXPR_POW, found.base, distance), found.factor[QUERY]), found.factor[KEY]);
+    }
+    if (expr_is_real(found.factor[QUERY], 1) && expr_is_real(found.factor[KEY], 1)) return n;
+    return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
+}
+
 static const struct node *find(struct separation *x, const struct expr *e)
 {
     bool query = uses_axis(x, e, x->lane), key = uses_axis(x, e, x->stream);
@@ -126,6 +164,7 @@ static const struct node *find(struct separation *x, const struct expr *e)
         const struct node *a = find(x, e->arg[0]);
         return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
     }
+    if (e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_POW) return decay(x, e);
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
         return none(x, arena_printf(x->m->arena, "%s(…) of query and key has no finite features", expr_name(e->op)));
     const struct node *a = find(x, e->arg[0]);
@@ -136,7 +175,11 @@ static const struct node *find(struct separation *x, const struct expr *e)
         return node(x, NODE_SQUARE, a, NULL, a->features * (a->features / 2 + 1));
     }
     if (e->op == EXPR_DIV) {
-        if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) return none(x, "a quotient by query and key has no finite features");
+        if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) {
+            if (e->arg[1]->op != EXPR_POW) return none(x, "a quotient by query and key has no finite features");
+            const struct node *power = find(x, make(x, EXPR_POW, e->arg[1]->arg[0], make(x, EXPR_NEG, e->arg[1]->arg[1], NULL)));
+            return power ? node(x, NODE_PRODUCT, power, a, a->features) : NULL;
+        }
         const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
         bool of_key = uses_axis(x, e->arg[1], x->stream);
         return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
@@ -150,11 +193,6 @@ static const struct node *find(struct separation *x, const struct expr *e)
 }
 
 /* ---- from features to expressions ---- */
-
-static const struct expr *make(const struct separation *x, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return expr_make(x->m, op, a, b, NULL);
-}
 
 /* The operand of the map of one side that is this reference; -1 when there is no room. */
 static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
@@ -185,6 +223,13 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         }
         return expr_bind(x->m, n->factor[side], with);
     }
+    case NODE_DECAY: {
+        /* no key comes before the first chunk, and a query in front of all keys would be as far from it as it likes */
+        const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : query_position(x);
+        const struct expr *steps = side == KEY ? make(x, EXPR_SUB, x->end[KEY], own) : make(x, EXPR_SUB, own, x->end[QUERY]);
+        if (side == QUERY) steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
+        return make(x, EXPR_POW, n->base, steps);
+    }
     case NODE_SUM: {
         const struct expr *count = expr_int(x->m, n->a->features);
         const struct expr *in_a = n->a->features == 1 ? expr_int(x->m, 0) : make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
@@ -213,6 +258,33 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     return NULL;
 }
 
+/* What is left of feature f of the keys from one chunk to the next; NULL for all of it. */
+static const struct expr *kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk)
+{
+    const struct expr *one = expr_real(x->m, 1), *a = NULL, *b = NULL;
+    switch (n->kind) {
+    case NODE_LEAF:
+    case NODE_FACTOR: return NULL;
+    case NODE_DECAY: return make(x, EXPR_POW, n->base, expr_int(x->m, chunk));
+    case NODE_SUM:
+        a = kept(x, n->a, f, chunk);
+        b = kept(x, n->b, make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk);
+        if (!a && !b) return NULL;
+        return expr_make(x->m, EXPR_SELECT, make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one, b ? b : one);
+    case NODE_PRODUCT:
+        a = kept(x, n->a, make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk);
+        b = kept(x, n->b, make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk);
+        break;
+    case NODE_SQUARE: {
+        const struct expr *count = expr_int(x->m, n->a->features), *first = make(x, EXPR_MOD, f, count);
+        a = kept(x, n->a, first, chunk);
+        b = kept(x, n->a, make(x, EXPR_MOD, make(x, EXPR_ADD, first, make(x, EXPR_DIV, f, count)), count), chunk);
+        break;
+    }
+    }
+    return a && b ? make(x, EXPR_MUL, a, b) : a ? a : b;
+}
+
 /* The map of one side's features, over the weight's axes that it runs along, then the axis of the features. Its number, or -1. */
 static int feature_map(struct separation *x, const struct node *n, enum side side, int axis)
 {
@@ -221,10 +293,11 @@ static int feature_map(struct separation *x, const struct node *n, enum side sid
     v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
     if (!v->expr) return -1;
     for (int k = 0; k < x->value->rank; k++) {
-        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane);
+        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) || (expr_axes(v->expr) >> x->value->axes[k] & 1);
         for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
         if (used) v->axes[v->rank++] = x->value->axes[k];
     }
+    if (x->chunk_axis >= 0 && (expr_axes(v->expr) >> x->chunk_axis & 1)) v->axes[v->rank++] = x->chunk_axis;
     v->axes[v->rank++] = axis;
     graph_insert(x->g, x->weight, *v);
     return x->weight++;
@@ -252,9 +325,17 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 
 /* ---- the rewriting ---- */
 
+struct plan {
+    int64_t chunk;
+    const struct node *features;
+    const struct expr *near, *last; /* the weight within a chunk; where the region ends, or NULL */
+    int users, user[MAX_OPERANDS];
+};
+
 /* The sum over keys of the features of key, times the other factor of `sum`, if it has one: all of them, or those before chunk c. */
-static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis, int chunk_axis, int64_t chunk)
+static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis, const struct plan *plan)
 {
+    int chunk_axis = x->chunk_axis;
     const struct value *features = &x->g->value[key_features];
     const struct ref *other = NULL;
     for (int k = 0; k < sum->operands; k++)
@@ -275,8 +356,9 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
     if (other) state.operand[state.operands++] = *other;
     if (chunk_axis >= 0) {
-        const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, chunk));
+        const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, plan->chunk));
         state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
+        state.keep = kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
     }
     graph_insert(x->g, x->weight, state);
     return x->weight++;
@@ -288,13 +370,6 @@ static int insert_before(struct graph *g, int *at, struct value v)
     graph_insert(g, *at, v);
     return (*at)++;
 }
-
-struct plan {
-    int64_t chunk;
-    const struct node *features;
-    const struct expr *near, *last; /* the weight within a chunk; where the region ends, or NULL */
-    int users, user[MAX_OPERANDS];
-};
 
 /* Whether weight v is used only by sums over one region that the features serve; fills in the plan. */
 static bool make_plan(struct separation *x, struct plan *plan)
@@ -317,6 +392,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
         }
     if (!plan->users) return false;
     if (!prefix_region(x, where, &plan->last)) return none(x, "its mask has no carried state ('none' and 'causal' have)") != NULL;
+    x->last = plan->last;
+    x->decays = 0;
     plan->near = far;
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* another weight where query and key are in one chunk */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
@@ -329,6 +406,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
+    for (int k = 0; k < x->decays && plan->features; k++) plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
@@ -341,7 +419,15 @@ static void rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
     int feature_axis = module_axis(m, "f", SIZE_CONSTANT, plan->features->features);
-    int chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    int chunk_axis = x->chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    const struct expr *number = NULL;
+    if (plan->last) {
+        const struct expr *size = expr_int(m, plan->chunk), *one = expr_int(m, 1);
+        number = chunk_number(x, plan->last, plan->chunk);
+        x->before = make(x, EXPR_EQ, number, expr_int(m, 0));
+        x->end[QUERY] = make(x, EXPR_SUB, make(x, EXPR_MUL, number, size), one);
+        x->end[KEY] = make(x, EXPR_SUB, make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size), one);
+    }
     int old = x->weight;
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* the graph's own moves */
     *weight = *x->value;
@@ -349,12 +435,11 @@ static void rewrite(struct separation *x, struct plan *plan)
     int query = feature_map(x, plan->features, QUERY, feature_axis), key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis);
     if (key < 0) return;
     x->c->features = plan->features->features;
-    const struct expr *number = plan->last ? chunk_number(x, plan->last, plan->chunk) : NULL;
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
         int at = plan->user[u] + (x->weight - old);
         struct value sum = x->g->value[at];
-        int before = x->weight, state = state_of(x, &sum, key, feature_axis, chunk_axis, plan->chunk);
+        int before = x->weight, state = state_of(x, &sum, key, feature_axis, plan);
         at += x->weight - before;
         sum = x->g->value[at];
         struct value far = graph_value(GRAPH_CONTRACT, sum.rank, sum.axes);

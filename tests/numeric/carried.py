@@ -68,6 +68,31 @@ def sketches():
             row, {'polysketch': options}, 64)
 
 
+# Weights that fall with the distance: (weight, whether it may be negative, so that no row is divided by its sum).
+DECAYS = {
+    'fixed': ('s * pow(0.97, i - j)', True),
+    'exponential': ('exp(-0.03 * (i - j)) * s', True),
+    'of_the_head': ('pow(1 - pow(2, -5 - h), i - j) * s', True),
+    'slow': ('s * s * pow(1 - pow(2, -14), i - j)', False),
+    'steep': ('s * s * pow(0.2, i - j)', False),
+    'amount': ('(1 + s) * (1 + s) * pow(0.9, fabs(i - j))', False),
+    'shifted': ('s * s * exp(-0.5 * (2 * i - 2 * j - 3) / (4 + h))', False),
+    'two': ('s * s * pow(0.99, i - j) + 0.5 * exp(-0.2 * (i - j))', False),
+    'sides': ('(1 + s * s) * exp(0.05 * j - 0.05 * i + 0.2 * tanh(j / 10.0)) * (1 + j % 3)', False),
+    'quotient': ('s / pow(1.02, i - j) * (1 + h)', True),
+}
+
+
+def decays():
+    rows = cover({'weight': list(DECAYS), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=5)
+    for row in rows:
+        weight, signed = DECAYS[row['weight']]
+        if signed:
+            row['normalize'] = 'unnormalized'
+        row |= {'place': 'causal', 'prepare': 'nothing'}
+        yield 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, {'custom': {'weight': weight}}, 8)
+
+
 def shapes(spec, turn):
     """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with which lengths changes with `turn`."""
     b = spec.get('block', 64)
@@ -83,5 +108,5 @@ def shapes(spec, turn):
 
 def cases():
     """(name, spec, shapes)"""
-    for turn, (name, spec) in enumerate([*weights(), *sketches()]):
+    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))

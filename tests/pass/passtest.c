@@ -1,5 +1,6 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
-   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# target: generic`.
+   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# block: 16`,
+   `# target: generic`.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. */
 #include "../../compiler/compiler.h"
 
@@ -180,7 +181,8 @@ static int run_file(struct arena *arena, const char *file)
     if (wrong) return failed(file, wrong);
 
     const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
-    struct spec spec = {.name = "test"};
+    const char *block = directive(arena, text, "block");
+    struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
     struct compilation c = {.spec = &spec, .linear = true, .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");

@@ -1,0 +1,36 @@
+/* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent * log2(base)): the logarithm is the
+   same for all positions, so loops compute it once, in double, and exp2 is cheap. Nothing is lost: the exponent's error is relative to the exponent,
+   and the larger that is, the smaller the weight. Behind stabilise, to which an exponential is one that may overflow. */
+#include "../compiler.h"
+
+#include <math.h>
+
+static const struct expr *log2_of(struct module *m, const struct expr *base)
+{
+    switch ((int)base->op) {
+    case EXPR_REAL: return expr_real(m, log2(base->real));
+    case EXPR_EXP2: return base->arg[0];
+    case EXPR_EXP: return expr_make(m, EXPR_MUL, base->arg[0], expr_real(m, 1 / log(2)), NULL);
+    case EXPR_POW: return expr_make(m, EXPR_MUL, base->arg[1], log2_of(m, base->arg[0]), NULL);
+    default: return expr_make(m, EXPR_MUL, expr_make(m, EXPR_LOG, base, NULL, NULL), expr_real(m, 1 / log(2)), NULL);
+    }
+}
+
+static const struct expr *rewritten(struct module *m, const struct expr *e)
+{
+    int arity = expr_arity(e->op);
+    if (!expr_has(e, EXPR_POW)) return e;
+    if (e->op == EXPR_POW && !expr_has(e, EXPR_OPERAND) && expr_axes(e->arg[1]) && real_range(e->arg[0]).low > 0)
+        return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, log2_of(m, e->arg[0])), NULL), NULL, NULL);
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < arity; k++) arg[k] = rewritten(m, e->arg[k]);
+    return e->op == EXPR_DRAWN ? e : expr_make(m, e->op, arg[0], arg[1], arg[2]);
+}
+
+void pass_powers(struct compilation *c)
+{
+    for (int v = 0; v < c->graph->values; v++) {
+        struct value *value = &c->graph->value[v];
+        if (value->op == GRAPH_MAP) value->expr = rewritten(c->graph->module, value->expr);
+    }
+}

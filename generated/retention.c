@@ -1,0 +1,1781 @@
+/* retention.c, made by attnc 0.1.0: attnc retention.yaml
+   retention: the weights of head h fall by 1 - 2^(-5 - h) from key to key
+   Sun et al., Retentive Network (2023), section 2; without the norm of the result
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph retention f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis t 32
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = table rope_theta [t] {1, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.23713737056616552,
+         0.1778279410038923, 0.1333521432163324, 0.1, 0.07498942093324558, 0.05623413251903491, 0.042169650342858224,
+         0.03162277660168379, 0.023713737056616554, 0.01778279410038923, 0.01333521432163324, 0.01, 0.007498942093324558, 0.005623413251903491,
+         0.004216965034285823, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.001333521432163324,
+         0.001, 0.0007498942093324559, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
+         0.00017782794100389227, 0.0001333521432163324}
+     %4 = map [j t] cos(mul(j, %3))
+     %5 = map [j t] sin(mul(j, %3))
+     %6 = map [b g j d] add(mul(%1, %4[j, div(d, 2)]), mul(mul(%1[b, g, j, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %5[j, div(d, 2)]),
+         select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %7 = map [i t] cos(mul(add(i, sub(size(j), size(i))), %3))
+     %8 = map [i t] sin(mul(add(i, sub(size(j), size(i))), %3))
+     %9 = map [b g m i d] add(mul(%0, %7[i, div(d, 2)]), mul(mul(%0[b, g, m, i, select(eq(mod(d, 2), 0), add(d, 1), add(d, -1))], %8[i, div(d, 2)]),
+         select(eq(mod(d, 2), 0), -1.0, 1.0)))
+     %10 = map [b g m i d] mul(%9, 0.125)
+     %11 = contract [b g m i j] %10 %6
+     %12 = map [b g m i j] mul(%11, pow(sub(1, pow(2.0, mul(sub(-5, add(mul(g, size(m)), m)), 1.0))), mul(sub(add(i, sub(size(j), size(i))), j),
+         1.0)))
+     %13 = reduce sum 0 [b g m i] %12 where le(j, add(i, sub(size(j), size(i))))
+     %14 = contract [b g m i e] %12 %2 where le(j, add(i, sub(size(j), size(i))))
+     %15 = map [b g m i e] %14
+     output %15
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 204 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 245760 bytes of workspace a thread
+     generic    linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp retention.c … -lattnrt -lm */
+#include "retention.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct retention_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+static const double rope_theta[32] = {
+    1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
+    0.17782794100389229, 0.1333521432163324, 0.10000000000000001, 0.074989420933245579, 0.056234132519034911, 0.042169650342858224,
+    0.031622776601683791, 0.023713737056616554, 0.017782794100389229, 0.013335214321633241, 0.01, 0.0074989420933245579,
+    0.005623413251903491, 0.0042169650342858229, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228, 0.0013335214321633241,
+    0.001, 0.00074989420933245586, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794, 0.00023713737056616554,
+    0.00017782794100389227, 0.0001333521432163324};
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(rest, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4), negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
+    float *const sum = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 352256); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 256 + i, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 256 + i, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2) ==
+                0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_v4(4, 256, j1 - j0, 64,
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_7 = n_k - n_q;
+        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) * exp2_v4((__builtin_convertvector(t_8 - (j0 + j), vec_v4) * 1.0f) *
+                    (float)t_9));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_10 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = sum */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, load_v4(sum + e * 256 + i));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v4 static void retention_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void retention_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_0 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 32 + j, cos_v4(&angle1));
+                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 32 + j, sin_v4(&angle2));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j)) + ((load_v4(k_tile + (((d % 2) == 0) ?
+                    (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_3 = (chunk + 1) * 32;
+        const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_5 = exp2_v4(__builtin_convertvector((t_3 - (j0 + j + lane_v4)) + (-1), vec_v4) * (float)t_4);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(key_2 + f * 32 + j, load_v4(key + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_2 * v */
+        dot_v4(4, 64, 64, j1 - j0,
+               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void retention_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
+        const int t_9 = t_8 < 0.5;
+        const double t_10 = t_9 ? t_8 : 1.0;
+        const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 carried_6 = load_v4(carried + f * 64 + e);
+                const vec_v4 before_new7 = carried_6;
+                const vec_v4 carried_new11 = carried_6 * (float)t_10;
+                store_v4(carried + f * 64 + e, carried_new11);
+                store_v4(carried_rest + f * 64 + e, load_v4(carried_rest + f * 64 + e) * (float)t_10);
+                add_v4(carried + f * 64 + e, carried_rest + f * 64 + e, load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
+                    (float)t_12), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_cos_2 = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const query_cos = (float *)(void *)(part->work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(part->work + 4096); /* [t: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        const int64_t i1 = least(i0 + 32, i_end);
+        /* q_tile = q, with zeros beyond the last row */
+        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++)
+                q_tile[d * 32 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_13 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle15 = __builtin_convertvector(t_14, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle15));
+                const wide_v4 angle16 = __builtin_convertvector(t_14, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle16));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) + ((load_v4(q_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+            }
+        }
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        const int t_17 = chunk == 0;
+        const int64_t t_18 = n_k - n_q;
+        const int64_t t_19 = chunk * 32;
+        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_21 = exp2_v4(__builtin_convertvector(t_17 ? (0 - (ints_v4){0}) : ((((i0 + i + lane_v4) + t_18) - t_19) + 1), vec_v4) *
+                (float)t_20);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(query_2 + f * 32 + i, load_v4(query + f * 32 + i) * t_21);
+            }
+        }
+        /* query_3[e][i] = sum over f of state * query_2 */
+        dot_v4(2, 32, 64, 64,
+               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        /* sum = 0.0f; sum_rest = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+            }
+        }
+        const int64_t j_end = least(n_k, i1 + n_k - n_q);
+        for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = least(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_22 = j0 + j + lane_v4;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_v4 angle23 = __builtin_convertvector(t_22, wide_v4) * rope_theta[t];
+                    store_v4(key_cos_2 + t * 32 + j, cos_v4(&angle23));
+                    const wide_v4 angle24 = __builtin_convertvector(t_22, wide_v4) * rope_theta[t];
+                    store_v4(key_sin_2 + t * 32 + j, sin_v4(&angle24));
+                }
+            }
+            /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2) * 32 + j)) + ((load_v4(k_tile_2 + (((d
+                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
+            }
+            /* score[j][i] = sum over d of key_3 * query */
+            dot_v4(2, 32, j1 - j0, 64,
+                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            const int64_t t_25 = n_k - n_q;
+            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_26 = (i0 + i + lane_v4) + t_25;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(__builtin_convertvector(t_26 - (j0 + j), vec_v4) *
+                        (float)t_27));
+                }
+            }
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                const int64_t t_28 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                            mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            dot_v4(2, 32, 64, j1 - j0,
+                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+        }
+        /* sum = sum + query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(query_3 + e * 32 + i));
+            }
+        }
+        /* out = sum, transposed back */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t e = 0; e < 64; e++)
+                out[(i0 + i) * out_row + e] = sum[e * 32 + i];
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void retention_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_v4(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(rest, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3), negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
+    float *const sum = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 352256); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 256 + i, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 256 + i, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2) ==
+                0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_v3(2, 256, j1 - j0, 64,
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_7 = n_k - n_q;
+        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) * exp2_v3((__builtin_convertvector(t_8 - (j0 + j), vec_v3) * 1.0f) *
+                    (float)t_9));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_10 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = sum */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, load_v3(sum + e * 256 + i));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v3 static void retention_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void retention_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_0 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 32 + j, cos_v3(&angle1));
+                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 32 + j, sin_v3(&angle2));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j)) + ((load_v3(k_tile + (((d % 2) == 0) ?
+                    (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_3 = (chunk + 1) * 32;
+        const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_5 = exp2_v3(__builtin_convertvector((t_3 - (j0 + j + lane_v3)) + (-1), vec_v3) * (float)t_4);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(key_2 + f * 32 + j, load_v3(key + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_2 * v */
+        dot_v3(2, 64, 64, j1 - j0,
+               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void retention_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
+        const int t_9 = t_8 < 0.5;
+        const double t_10 = t_9 ? t_8 : 1.0;
+        const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 carried_6 = load_v3(carried + f * 64 + e);
+                const vec_v3 before_new7 = carried_6;
+                const vec_v3 carried_new11 = carried_6 * (float)t_10;
+                store_v3(carried + f * 64 + e, carried_new11);
+                store_v3(carried_rest + f * 64 + e, load_v3(carried_rest + f * 64 + e) * (float)t_10);
+                add_v3(carried + f * 64 + e, carried_rest + f * 64 + e, load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
+                    (float)t_12), splat_v3(1));
+                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_cos_2 = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const query_cos = (float *)(void *)(part->work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(part->work + 4096); /* [t: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        const int64_t i1 = least(i0 + 32, i_end);
+        /* q_tile = q, with zeros beyond the last row */
+        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++)
+                q_tile[d * 32 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_13 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle15 = __builtin_convertvector(t_14, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 32 + i, cos_v3(&angle15));
+                const wide_v3 angle16 = __builtin_convertvector(t_14, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 32 + i, sin_v3(&angle16));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32 + i)) + ((load_v3(q_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+            }
+        }
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        const int t_17 = chunk == 0;
+        const int64_t t_18 = n_k - n_q;
+        const int64_t t_19 = chunk * 32;
+        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_21 = exp2_v3(__builtin_convertvector(t_17 ? (0 - (ints_v3){0}) : ((((i0 + i + lane_v3) + t_18) - t_19) + 1), vec_v3) *
+                (float)t_20);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(query_2 + f * 32 + i, load_v3(query + f * 32 + i) * t_21);
+            }
+        }
+        /* query_3[e][i] = sum over f of state * query_2 */
+        dot_v3(2, 32, 64, 64,
+               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        /* sum = 0.0f; sum_rest = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+            }
+        }
+        const int64_t j_end = least(n_k, i1 + n_k - n_q);
+        for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = least(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_22 = j0 + j + lane_v3;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_v3 angle23 = __builtin_convertvector(t_22, wide_v3) * rope_theta[t];
+                    store_v3(key_cos_2 + t * 32 + j, cos_v3(&angle23));
+                    const wide_v3 angle24 = __builtin_convertvector(t_22, wide_v3) * rope_theta[t];
+                    store_v3(key_sin_2 + t * 32 + j, sin_v3(&angle24));
+                }
+            }
+            /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2) * 32 + j)) + ((load_v3(k_tile_2 + (((d
+                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
+            }
+            /* score[j][i] = sum over d of key_3 * query */
+            dot_v3(2, 32, j1 - j0, 64,
+                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            const int64_t t_25 = n_k - n_q;
+            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_26 = (i0 + i + lane_v3) + t_25;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3(__builtin_convertvector(t_26 - (j0 + j), vec_v3) *
+                        (float)t_27));
+                }
+            }
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                const int64_t t_28 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                            mask_v3), load_v3(score + j * 32 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            dot_v3(2, 32, 64, j1 - j0,
+                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+        }
+        /* sum = sum + query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(query_3 + e * 32 + i));
+            }
+        }
+        /* out = sum, transposed back */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t e = 0; e < 64; e++)
+                out[(i0 + i) * out_row + e] = sum[e * 32 + i];
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void retention_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_v3(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+/* The sine of *x plus `quarter` quarter turns. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any rest = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(rest, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any), negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void retention_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 32, i: 128] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 128] */
+    float *const sum = (float *)(void *)(work + 180224); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 212992); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 128 + i, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 128 + i, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d % 2)
+                == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        }
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[j][i] = sum over d of key * query */
+        dot_any(2, 128, j1 - j0, 64,
+               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
+        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_7 = n_k - n_q;
+        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_8 = (i0 + i + lane_any) + t_7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(score + j * 128 + i, load_any(score + j * 128 + i) * exp2_any((__builtin_convertvector(t_8 - (j0 + j), vec_any) * 1.0f) *
+                    (float)t_9));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_10 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = sum */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, load_any(sum + e * 128 + i));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* States begin with no key. */
+static void retention_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried + f * 64 + e, splat_any(0.0f));
+            store_any(carried_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void retention_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_0 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 32 + j, cos_any(&angle1));
+                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 32 + j, sin_any(&angle2));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 + j)) + ((load_any(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+        const int64_t t_3 = (chunk + 1) * 32;
+        const double t_4 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_5 = exp2_any(__builtin_convertvector((t_3 - (j0 + j + lane_any)) + (-1), vec_any) * (float)t_4);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(key_2 + f * 32 + j, load_any(key + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_2 * v */
+        dot_any(2, 64, 64, j1 - j0,
+               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void retention_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f), 32) < 0.5f, pow(1 - pow(2.0f, ... */
+        const double t_8 = pow((double)1 - pow(2.0, (double)((-5) - ((g * members) + m)) * 1.0), (double)32);
+        const int t_9 = t_8 < 0.5;
+        const double t_10 = t_9 ? t_8 : 1.0;
+        const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any carried_6 = load_any(carried + f * 64 + e);
+                const vec_any before_new7 = carried_6;
+                const vec_any carried_new11 = carried_6 * (float)t_10;
+                store_any(carried + f * 64 + e, carried_new11);
+                store_any(carried_rest + f * 64 + e, load_any(carried_rest + f * 64 + e) * (float)t_10);
+                add_any(carried + f * 64 + e, carried_rest + f * 64 + e, load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 *
+                    (float)t_12), splat_any(1));
+                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void retention_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_cos_2 = (float *)(void *)(part->work + 0); /* [t: 32, j: 32] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 4096); /* [t: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const query_cos = (float *)(void *)(part->work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(part->work + 4096); /* [t: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 32768); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 40960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+    for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        const int64_t i1 = least(i0 + 32, i_end);
+        /* q_tile = q, with zeros beyond the last row */
+        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++)
+                q_tile[d * 32 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_13 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_14 = (i0 + i + lane_any) + t_13;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle15 = __builtin_convertvector(t_14, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 32 + i, cos_any(&angle15));
+                const wide_any angle16 = __builtin_convertvector(t_14, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 32 + i, sin_any(&angle16));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) * 32 + i)) + ((load_any(q_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.125f);
+            }
+        }
+        /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
+        const int t_17 = chunk == 0;
+        const int64_t t_18 = n_k - n_q;
+        const int64_t t_19 = chunk * 32;
+        const double t_20 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_21 = exp2_any(__builtin_convertvector(t_17 ? (0 - (ints_any){0}) : ((((i0 + i + lane_any) + t_18) - t_19) + 1), vec_any) *
+                (float)t_20);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(query_2 + f * 32 + i, load_any(query + f * 32 + i) * t_21);
+            }
+        }
+        /* query_3[e][i] = sum over f of state * query_2 */
+        dot_any(2, 32, 64, 64,
+               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        /* sum = 0.0f; sum_rest = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_any(sum + e * 32 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+            }
+        }
+        const int64_t j_end = least(n_k, i1 + n_k - n_q);
+        for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = least(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++)
+                    k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+            /* key_cos_2 = cos(j * rope_theta); key_sin_2 = sin(j * rope_theta) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_22 = j0 + j + lane_any;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_any angle23 = __builtin_convertvector(t_22, wide_any) * rope_theta[t];
+                    store_any(key_cos_2 + t * 32 + j, cos_any(&angle23));
+                    const wide_any angle24 = __builtin_convertvector(t_22, wide_any) * rope_theta[t];
+                    store_any(key_sin_2 + t * 32 + j, sin_any(&angle24));
+                }
+            }
+            /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d / 2) * 32 + j)) + ((load_any(k_tile_2 +
+                        (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) :
+                        1.0)));
+                }
+            }
+            /* score[j][i] = sum over d of key_3 * query */
+            dot_any(2, 32, j1 - j0, 64,
+                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
+            const int64_t t_25 = n_k - n_q;
+            const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_26 = (i0 + i + lane_any) + t_25;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any(__builtin_convertvector(t_26 - (j0 + j), vec_any) *
+                        (float)t_27));
+                }
+            }
+            if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                const int64_t t_28 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_29 = (i0 + i + lane_any) + t_28;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_29) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                            mask_any), load_any(score + j * 32 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            dot_any(2, 32, 64, j1 - j0,
+                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+        }
+        /* sum = sum + query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t e = 0; e < 64; e++) {
+                store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(query_3 + e * 32 + i));
+            }
+        }
+        /* out = sum, transposed back */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t e = 0; e < 64; e++)
+                out[(i0 + i) * out_row + e] = sum[e * 32 + i];
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void retention_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) retention_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) retention_queries_any(call, task, part, turn);
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+};
+
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 204 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 417792};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 417792};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 245760};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
+size_t retention_params_size(void)
+{
+    return 0;
+}
+
+int retention_params_init(struct retention_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct retention_params){0};
+    return 0;
+}
+
+size_t retention_workspace(const struct attn_problem *problem)
+{
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+}
+
+int retention_forward(const struct attn_problem *problem, const struct retention_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+    }
+    return 0;
+}
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return retention_params_init((struct retention_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return retention_forward(problem, (const struct retention_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel retention_kernel = {
+    .name = "retention", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct retention_params),
+    .params_size = retention_params_size, .params_init = params_init_any, .workspace = retention_workspace, .forward = forward_any,
+};
