@@ -459,6 +459,19 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
+/* The first query whose last key is `least` or one behind it; it may be negative. Last keys do not fall from query to query. */
+static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *least)
+{
+    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    if (!expr_has(last, EXPR_INDEX)) return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, least, last, NULL), zero, none);
+    if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
+        const struct expr *a = first_query(x, last->arg[0], least), *b = first_query(x, last->arg[1], least);
+        return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
+    }
+    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
+    return expr_make(x->m, EXPR_SUB, least, shift, NULL);
+}
+
 /* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
 static void query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
 {
@@ -471,12 +484,11 @@ static void query_loops(struct lowering *x, struct stmt ***at, const bool *open,
         const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
         if (axis == x->lane && x->prefix) { /* those whose last key is in the chunk; the first chunk has those that see none, too */
             const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
-            const struct expr *shift = expr_replace(x->m, x->last, expr_leaf(x->m, EXPR_INDEX, x->lane), zero);
             const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
             const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL);
             const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
-            from = expr_make(x->m, EXPR_SELECT, none_before, zero, expr_make(x->m, EXPR_MAX, zero, expr_make(x->m, EXPR_SUB, begin, shift, NULL), NULL));
-            to = expr_make(x->m, EXPR_MIN, to, expr_make(x->m, EXPR_SUB, end, shift, NULL), NULL);
+            from = expr_make(x->m, EXPR_SELECT, none_before, zero, expr_make(x->m, EXPR_MAX, zero, first_query(x, x->last, begin), NULL));
+            to = expr_make(x->m, EXPR_MIN, to, first_query(x, x->last, end), NULL);
         }
         struct stmt *loop = loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
         loop->parallel = parallel;
@@ -649,6 +661,17 @@ static void lower_states(struct lowering *x)
     const struct expr *from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
     const struct expr *to = expr_make(x->m, EXPR_MIN, end, expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL),
                                       NULL);
+    const struct expr *seen = NULL;
+    for (int v = 0; v < x->g->values && !x->prefix; v++) { /* without the keys that no query sees */
+        const struct expr *where = x->stage[v] == STATE ? x->g->value[v].where : NULL;
+        if (!where || where == seen) continue;
+        seen = where;
+        if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) || expr_has(where->arg[1], EXPR_INDEX)) {
+            diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a state of such a region is not compiled yet");
+            return;
+        }
+        to = expr_make(x->m, EXPR_MIN, to, where->arg[1], NULL);
+    }
     struct stmt **in_window = &window->body, *keys = loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;
     loop_over(x, &x->before, x->stream, from, to, x->c->tile_k)->body = *inside;

@@ -6,7 +6,7 @@
      x * x                the symmetric half of them: with n features, those of numbers k and (k + t) mod n for t = 0 … n/2, doubled on one side
      a factor of i alone, of j alone, or constant goes to its side
      base^(i - j)         base^(i - e) and base^(e - j), where e is the last key before i's chunk: the exponents stay small and the factors up to 1.
-   Without a region the state is the sum over all keys. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
+   Where all queries see the same keys the state is the sum over these. Where query i sees the keys j <= x(i), those of the chunks before the one of x(i) come from
    a state that is carried from chunk to chunk, and its own chunk is met quadratically, in the form the weight was written in (Kacham, Mirrokni and
    Zhong, 2024, section 3.1); a select on "same chunk" gives that chunk another weight (section 3.2). */
 #include "../compiler.h"
@@ -305,16 +305,34 @@ static int feature_map(struct separation *x, const struct node *n, enum side sid
 
 /* ---- the regions ---- */
 
-/* What keys a query sees: all (NULL), or those up to *last, its own position plus something; false for any other region. */
-static bool prefix_region(const struct separation *x, const struct expr *where, const struct expr **last)
+/* The last key that a query sees, where it sees all up to that and a query behind it as many or more; NULL for any other region. */
+static const struct expr *last_key(const struct separation *x, const struct expr *where)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
+    if (where->op == EXPR_OR || where->op == EXPR_AND) {
+        const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
+        return a && b ? make(x, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b) : NULL;
+    }
+    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream)) return NULL;
+    const struct expr *last = where->op == EXPR_LE ? where->arg[1] : make(x, EXPR_SUB, where->arg[1], expr_int(x->m, 1)), *e = last;
+    if (last->type == TYPE_REAL) return NULL;
+    while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
+    bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX));
+    return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
+}
+
+/* Sets which keys queries see: all (NULL), those up to *last, or, with *last NULL, all those of the region. False for any other region. */
+static bool prefix_region(const struct separation *x, const struct expr **where, const struct expr **last)
 {
     *last = NULL;
-    if (!where) return true;
-    if (where->op != EXPR_LE || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream)) return false;
-    const struct expr *e = where->arg[1], *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
-    while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
-    if (e != own && !(e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX))) return false;
-    *last = where->arg[1];
+    if (!*where) return true;
+    const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *one = expr_int(x->m, 1);
+    if (!found) return false;
+    bool all_alike = !expr_has(found, EXPR_INDEX);
+    *where = all_alike ? make(x, EXPR_LT, j, make(x, EXPR_ADD, found, one)) : make(x, EXPR_LE, j, found);
+    /* it may lie behind all keys, which no chunk does */
+    if (found != query_position(x)) found = make(x, EXPR_MIN, found, make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
+    if (!all_alike) *last = found;
     return true;
 }
 
@@ -328,7 +346,8 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 struct plan {
     int64_t chunk;
     const struct node *features;
-    const struct expr *near, *last; /* the weight within a chunk; where the region ends, or NULL */
+    const struct expr *near, *last; /* the weight within a chunk; where the region of a query ends, or NULL */
+    const struct expr *region;      /* NULL: everything */
     int users, user[MAX_OPERANDS];
 };
 
@@ -360,6 +379,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
         state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
         state.keep = kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
     }
+    if (chunk_axis < 0) state.where = plan->region;
     graph_insert(x->g, x->weight, state);
     return x->weight++;
 }
@@ -391,7 +411,9 @@ static bool make_plan(struct separation *x, struct plan *plan)
             plan->user[plan->users++] = w;
         }
     if (!plan->users) return false;
-    if (!prefix_region(x, where, &plan->last)) return none(x, "its mask has no carried state ('none' and 'causal' have)") != NULL;
+    plan->region = where;
+    if (!prefix_region(x, &plan->region, &plan->last))
+        return none(x, "its mask has no carried state ('none', 'causal', 'prefix' and what these make have)") != NULL;
     x->last = plan->last;
     x->decays = 0;
     plan->near = far;
@@ -401,7 +423,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
         if (far->arg[0] == make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == make(x, EXPR_EQ, number[1], number[0])) {
             plan->near = far->arg[1];
             far = far->arg[2];
-        }
+        } else if (uses_axis(x, far->arg[0], x->lane) && uses_axis(x, far->arg[0], x->stream))
+            return none(x, "under its mask a query's own chunk is not the block that has another weight") != NULL;
     }
     if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
@@ -455,7 +478,7 @@ static void rewrite(struct separation *x, struct plan *plan)
         int distant = insert_before(x->g, &at, far);
         struct value near = x->g->value[at];
         const struct expr *begin = make(x, EXPR_MUL, number, expr_int(m, plan->chunk));
-        near.where = make(x, EXPR_AND, near.where, make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
+        near.where = make(x, EXPR_AND, plan->region, make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
         int close = insert_before(x->g, &at, near);
         struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
         both.operands = 2;

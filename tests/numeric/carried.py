@@ -32,7 +32,7 @@ COMMON = {'dtype': ['f32', 'f64'], 'normalize': list(NORMALIZE), 'sizes': list(S
 def spec_of(row, similarity, head_dim):
     head, value = SIZES[row['sizes']]
     spec = {'similarity': similarity, 'dtype': row['dtype'], 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
-            'normalize': NORMALIZE[row['normalize']], 'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}), **PLACES[row['place']]}
+            'normalize': NORMALIZE[row['normalize']], 'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}), **EVERY_PLACE[row['place']]}
     if spec['dtype'] == 'f64' and row['block'] == '256':
         spec['block'] = 100           # the definitions in 80 bits are slow
     elif row['block'] != 'auto':
@@ -93,6 +93,27 @@ def decays():
         yield 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, {'custom': {'weight': weight}}, 8)
 
 
+# Masks under which the last key of a query is the last of a prefix, or that or its own.
+PREFIXES = {
+    'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}}, 'prefix': {'mask': {'prefix': {'length': 37}}},
+    'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}}, 'long': {'mask': {'prefix': {'length': 1000}}},
+    'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}}, 'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
+EVERY_PLACE = PLACES | PREFIXES
+UNDER_PREFIXES = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}}, 'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
+                  'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'hedgehog': {'linear': {'features': 'hedgehog'}},
+                  'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
+
+
+def prefixes():
+    rows = cover({'weight': list(UNDER_PREFIXES), 'place': list(PREFIXES), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
+                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
+    for row in rows:
+        if row['weight'] == 'decay' and row['place'] in ('prefix', 'long'):
+            row['weight'] = 'polynomial'   # it may grow there
+        row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
+        yield 'prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, UNDER_PREFIXES[row['weight']], 8)
+
+
 def shapes(spec, turn):
     """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with which lengths changes with `turn`."""
     b = spec.get('block', 64)
@@ -108,5 +129,9 @@ def shapes(spec, turn):
 
 def cases():
     """(name, spec, shapes)"""
-    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays()]):
+    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
+    for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query far from most keys
+        spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}}, 'mask': 'causal', 'normalize': 'none',
+                'dtype': COMMON['dtype'][turn % 2 if turn > 1 else 0], 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
+        yield 'far-' + weight, spec, [((1500, 1500), (1, 1), 1, 2), ((97, 700), (4, 2), 1, 1), ((300, 97), (2, 1), 1, 3)]
