@@ -135,3 +135,15 @@ def cases():
         spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}}, 'mask': 'causal', 'normalize': 'none',
                 'dtype': COMMON['dtype'][turn % 2 if turn > 1 else 0], 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
         yield 'far-' + weight, spec, [((1500, 1500), (1, 1), 1, 2), ((97, 700), (4, 2), 1, 1), ((300, 97), (2, 1), 1, 3)]
+
+
+# Whatever drifts from chunk to chunk shows in the rows of a long sequence, which the definitions can give one by one.
+LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * pow(1 - pow(2, -20), i - j)', 'rate': '(1 + s) * (1 + s) * exp(-0.0007 * (i - j))'}
+
+
+def long_cases():
+    """(name, spec, n)"""
+    for turn, (name, weight) in enumerate(LONG.items()):
+        for dtype in COMMON['dtype'] if turn else ['f32']:   # sums of either sign drift in f64, which keeps no rest of them
+            yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype), 'similarity': {'custom': {'weight': weight}}, 'mask': 'causal', 'dtype': dtype,
+                                                 'normalize': 'none' if turn == 0 else 'sum', 'algorithm': 'linear', 'shape': {'head_dim': 8}}, 200000
