@@ -107,8 +107,9 @@ static double value_of(const struct expr *e)
 static bool add(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
 {
     if (independent(x, e)) return add_rest(x, e, unit, factor);
-    if (e->type != TYPE_REAL) return add_integer(x, e, unit, factor);
     const struct expr *a = e->arg[0], *b = e->arg[1];
+    bool multiple = e->op == EXPR_MUL && !constant(b) && (independent(x, a) || independent(x, b));
+    if (e->type != TYPE_REAL && !multiple) return add_integer(x, e, unit, factor);
     switch ((int)e->op) {
     case EXPR_ADD: return add(x, a, unit, factor) && add(x, b, unit, factor);
     case EXPR_SUB: return add(x, a, unit, factor) && add(x, b, unit, -factor);

@@ -1,4 +1,4 @@
-/* The range of a real expression over positions, heads and sizes: between which numbers it stays whatever they are. */
+/* The range of a real expression over positions, heads and sizes: between which numbers it stays whatever they are. Exponentials are above 0. */
 #include "compiler.h"
 
 #include <float.h>
@@ -56,7 +56,9 @@ struct real_range real_range(const struct expr *e)
     case EXPR_TANH: return between(tanh(a.low), tanh(a.high));
     case EXPR_POW:
         if (a.low <= 0) return anything;
-        return around(exp2(times(b.low, log2(a.low))), exp2(times(b.low, log2(a.high))), exp2(times(b.high, log2(a.low))), exp2(times(b.high, log2(a.high))));
+        a = (struct real_range){log2(a.low), log2(a.high)};
+        a = around(times(b.low, a.low), times(b.low, a.high), times(b.high, a.low), times(b.high, a.high));
+        return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
     default: return anything;
     }
 }

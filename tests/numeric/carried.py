@@ -74,6 +74,7 @@ DECAYS = {
     'exponential': ('exp(-0.03 * (i - j)) * s', True),
     'of_the_head': ('pow(1 - pow(2, -5 - h), i - j) * s', True),
     'slow': ('s * s * pow(1 - pow(2, -14), i - j)', False),
+    'faster': ('s * s * pow(0.98, (i - j) * (1 + h)) * exp(-(i - j) / (20.0 + h))', False),
     'steep': ('s * s * pow(0.2, i - j)', False),
     'amount': ('(1 + s) * (1 + s) * pow(0.9, fabs(i - j))', False),
     'shifted': ('s * s * exp(-0.5 * (2 * i - 2 * j - 3) / (4 + h))', False),

@@ -304,12 +304,18 @@ static void graph_verifier_complains(void)
         {"%0 = input q [i d]\n%1 = reduce sum 0 [j] %0\noutput %1", "%1 (reduce): nothing it reads has axis 'j'"},
         {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2", "%2 (reduce): %1 is not a maximum"},
         {"%0 = input q [i d]\n%1 = reduce max 0 [d] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2", "%2 (reduce): %1 has axes that it lacks"},
+        {"%0 = input k [j d]\n%1 = reduce sum 0 [d] %0 where lt(j, 2) keep 0.5\noutput %1",
+         "%1 (reduce): it keeps something but is no sum over the keys before a chunk"},
+        {"%0 = input k [j d]\n%1 = reduce max 0 [c d] %0 where lt(j, mul(c, 4)) keep 0.5\noutput %1", "%1 (reduce): only a sum from 0 keeps something"},
+        {"%0 = input k [j d]\n%1 = reduce sum 0 [c d] %0 where lt(j, mul(c, 4)) keep mul(i, 0.5)\noutput %1",
+         "%1 (reduce): in what it keeps: axis 'i' is not an axis here"},
         {"%0 = input q [i d]\n%1 = map [i] lo(i)\noutput %1", "%1 (map): lo(i) stands where there are no ranges"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct arena *arena = arena_new();
         char *said = NULL;
-        struct graph *g = parse_graph(arena, arena_printf(arena, "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\n%s\n", rows[k].text), &said);
+        struct graph *g = parse_graph(
+            arena, arena_printf(arena, "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\naxis c chunks 4\n%s\n", rows[k].text), &said);
         same_text(said, "");
         if (g) same_text(graph_verify(g), rows[k].wrong);
         free(said);
