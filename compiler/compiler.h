@@ -272,6 +272,8 @@ struct compilation {
 };
 /* The cost model (cost.c): from how many keys on the linear form takes less work than the quadratic one. */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
+/* Why the linear form takes more work however long the sequence is, or NULL. */
+const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
 /* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update, the token's own chunk. */
 double linear_cost(const struct compilation *linear);
 /* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair within the chunk. */

@@ -97,6 +97,19 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
     return length < 1 ? 1 : (int64_t)length + 1;
 }
 
+const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
+{
+    const struct graph *g = linear->graph;
+    long long crossover = (long long)crossover_length(quadratic, linear);
+    for (int v = 0; v < g->values; v++) { /* a state of the first so many keys */
+        const struct expr *where = g->value[v].where;
+        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= crossover) continue;
+        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most", crossover,
+                            (long long)where->arg[1]->integer);
+    }
+    return NULL;
+}
+
 int64_t chunk_length(double features, double columns, double pair)
 {
     int64_t best = 16;

@@ -83,18 +83,25 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
     }
 }
 
-/* What the sums over keys keep from chunk to chunk. */
-static void explain_keep(const struct compilation *c)
+/* What is carried from chunk to chunk. */
+static void explain_states(const struct compilation *c)
 {
     const struct graph *g = c->graph;
     const struct expr *keep = NULL;
+    int64_t keys = 0;
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].rank; k++) {
+            const struct axis *axis = &g->module->axis[g->value[v].axes[k]];
+            if (axis->source == SIZE_CHUNKS) keys = axis->extent;
+        }
+    if (keys == 0) return;
+    printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n", (long long)keys);
     for (int v = 0; v < g->values; v++) {
-        const struct value *value = &g->value[v];
-        if (!value->keep || value->keep == keep) continue;
-        keep = value->keep;
+        if (!g->value[v].keep || g->value[v].keep == keep) continue;
+        keep = g->value[v].keep;
         struct text text = {0};
         expr_print(g->module, keep, NULL, NULL, NULL, &text);
-        printf("  the state is carried: from a chunk of keys to the next it is multiplied by %s\n", text.data);
+        printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
         text_free(&text);
     }
 }
@@ -121,7 +128,7 @@ static void explain_algorithm(const struct product *p)
     long long columns = (long long)p->spec->value_dim + 1, element = p->spec->dtype == DTYPE_F64 ? 8 : 4;
     printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
            (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
-    explain_keep(linear);
+    explain_states(linear);
     printf("  %.0f FLOPs for each token and head, whatever the length\n", linear_flops(linear));
     printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
     if (!first->linear) printf("  crossover: the linear form takes less work from %lld keys on\n", (long long)crossover_length(first, linear));

@@ -110,10 +110,11 @@ struct product *product_make(const char *file, const struct options *o, enum sta
             *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
             c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
             good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
-            if (!linear || c->features || p->spec->algorithm == ALGORITHM_LINEAR)
+            if (good && t == 0 && linear && c->features && p->spec->algorithm == ALGORITHM_AUTO) p->why_quadratic = linear_never_pays(p->compilation[0], c);
+            if (!linear || (c->features && !p->why_quadratic) || p->spec->algorithm == ALGORITHM_LINEAR)
                 p->compilation[p->compilations++] = c;
             else
-                p->why_quadratic = c->why_not;
+                p->why_quadratic = c->features ? p->why_quadratic : c->why_not;
         }
     }
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;

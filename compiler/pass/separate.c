@@ -413,7 +413,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!plan->users) return false;
     plan->region = where;
     if (!prefix_region(x, &plan->region, &plan->last))
-        return none(x, "its mask has no carried state ('none', 'causal', 'prefix' and what these make have)") != NULL;
+        return none(x, "its mask has no carried state ('none', 'causal', 'prefix' and what these make have), for a state only takes keys in") != NULL;
     x->last = plan->last;
     x->decays = 0;
     plan->near = far;
