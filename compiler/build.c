@@ -129,6 +129,16 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
+/* The number of the document at a position; in front of the first key there is none. */
+static const struct expr *document_of(struct builder *x, const struct expr *position)
+{
+    static const char name[] = "document";
+    bool known = false;
+    for (int v = 0; v < x->g->values; v++) known |= x->g->value[v].integers;
+    if (!known) graph_ids(x->g, name, 2, (int[]){x->b, x->j});
+    return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
+}
+
 static const struct expr *mask(struct builder *x, const struct mask *o)
 {
     const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
@@ -151,7 +161,7 @@ static const struct expr *mask(struct builder *x, const struct mask *o)
     case MASK_PREFIX: return build_op2(x, EXPR_LT, j, build_integer(x, o->length));
     case MASK_GLOBAL: return global(x, o, i, j);
     case MASK_RANDOM: return random_blocks(x, o, i, j);
-    case MASK_DOCUMENT: build_not_yet(x, o->at, "mask 'document'"); return NULL;
+    case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
     case MASK_EXPR: return build_condition(x, o->expr);
     case MASK_ANY:
     case MASK_ALL:

@@ -18,6 +18,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
     int64_t count[MAX_TENSORS];
+    bool integers[MAX_TENSORS];
     int tensors;
     double *expected, *allowed;
     int64_t elements, value_dim;
@@ -53,8 +54,21 @@ static int64_t elements_of(const struct graph *g, const struct value *v, const s
     return n;
 }
 
+/* A few ids for each batch, from either side of 0: in runs, as packed documents have them, or in any order. */
+static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
+{
+    for (int64_t b = 0; b < batch; b++) {
+        double id = -2;
+        for (int64_t x = 0; x < keys; x++) {
+            double draw = uniform(state);
+            id = !sorted ? floor(draw * 4) - 2 : draw * (double)keys < 5 ? id + 1 + floor(draw * (double)keys) : id;
+            data[b * keys + x] = id;
+        }
+    }
+}
+
 /* Values that a float holds, so that the kernel gets the same ones: weights near 1, biases near 0, learned matrices that keep the size of a row. */
-static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, uint64_t *state, struct arena *arena)
+static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, bool sorted, uint64_t *state, struct arena *arena)
 {
     for (int v = 0; v < g->values && s->tensors < MAX_TENSORS; v++) {
         const struct value *value = &g->value[v];
@@ -70,6 +84,8 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             data[k] = (float)x;
         }
+        if (value->integers) fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size), sorted, state);
+        s->integers[s->tensors] = value->integers;
         s->count[s->tensors] = n;
         s->tensor[s->tensors++] = (struct tensor){value->name, data};
     }
@@ -94,7 +110,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];
             bool values = strcmp(in[t].name, "v") == 0;
-            if (values != (try == 0)) continue;
+            if (values != (try == 0) || s->integers[t]) continue;
             in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
             for (int64_t k = 0; k < s->count[t]; k++) {
                 double x = s->tensor[t].data[k];
@@ -166,7 +182,9 @@ static void *converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
 {
     char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
     for (int64_t k = 0; data && k < n; k++) {
-        if (dtype == ATTN_F64)
+        if (dtype == ATTN_I32)
+            ((int32_t *)(void *)data)[k] = (int32_t)t->data[k];
+        else if (dtype == ATTN_F64)
             ((double *)(void *)data)[k] = t->data[k];
         else
             ((float *)(void *)data)[k] = (float)t->data[k];
@@ -183,7 +201,7 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
     const void *input[3] = {NULL, NULL, NULL};
     int error = result && workspace && params ? 0 : ATTN_EMEMORY;
     for (int t = 0; t < s->tensors && !error; t++) {
-        array[t] = converted(&s->tensor[t], s->count[t], kernel->dtype);
+        array[t] = converted(&s->tensor[t], s->count[t], s->integers[t] ? ATTN_I32 : kernel->dtype);
         if (!array[t]) error = ATTN_EMEMORY;
         for (int k = 0; k < 3; k++)
             if (strcmp(s->tensor[t].name, (const char *const[]){"q", "k", "v"}[k]) == 0) input[k] = array[t];
@@ -234,7 +252,7 @@ static enum status check_product(const struct options *o, const struct product *
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
         if (s->elements > most) most = s->elements;
-        fill(s, p->graph, &sizes[n], &state, arena);
+        fill(s, p->graph, &sizes[n], n % 2 == 0, &state, arena);
         const char *wrong = graph_eval(p->graph, &sizes[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
             if (!isfinite(s->expected[k])) {

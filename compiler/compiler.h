@@ -187,6 +187,7 @@ extern const struct library_spec library_specs[];
 /* The quadratic meaning of the spec. NULL after reporting what is not compiled yet. (build.c) */
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 
+enum { MAX_ID_RANGES = 16 }; /* that one tile compares */
 enum { MAX_DRAWN = 16 }; /* masks that draw at random */
 
 /* The graph being built (build_parts.c), for the files build*.c only. */
@@ -345,6 +346,8 @@ struct ranges {
     struct range range[MAX_RANGES];
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
+/* A condition on the current ranges of all axes without which the region has no point in them, because of the ids it reads; NULL: none is known. */
+const struct expr *region_reached(struct module *m, const struct expr *region);
 
 /* ---- emitted C (emit.c: the files; emit_loops.c: statements; emit_expr.c: expressions; emit_vector.c: vector types and functions) ---- */
 
@@ -374,6 +377,8 @@ struct emitter {
     int drawns;               /* what is drawn at random and has its lists by now */
     const struct expr *drawn[MAX_DRAWN];
     int64_t workspace_used;      /* of what lies behind the tiles: the next free byte; 0: all is free */
+    int ids;                     /* ranges of positions whose ids are known, each by one of its ends */
+    const struct expr *id[MAX_ID_RANGES];
     const struct range *hoisted; /* the ranges of an IF whose union is known in front of its loop */
 };
 /* One line of C, or more when it is long: it is cut at blanks. */
@@ -405,6 +410,12 @@ void emit_range_loop(struct emitter *x, const struct stmt *s);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
+/* What the conditions in a statement compare of ids, declared where they are first known: in front of the loop, or (`inside`) at the beginning of its
+   body; and the C of one end of such a range. (emit_ids.c) */
+void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
+const char *emit_id_end(struct emitter *x, const struct expr *e);
+/* The functions that read ids. */
+extern const char emit_ids_functions[];
 /* Bytes of workspace that these need, behind the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
 /* A MAP statement. */

@@ -101,7 +101,7 @@ static void params_struct(const struct compilation *c, struct text *out)
         if (g->value[v].op != GRAPH_PARAM) continue;
         const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
         int rank = param_shape(g, &g->value[v], shape, said);
-        text_add(out, "    const %s *%s; /* [", real, emit_name(g->module->arena, g->value[v].name));
+        text_add(out, "    const %s *%s; /* [", g->value[v].integers ? "int32_t" : real, emit_name(g->module->arena, g->value[v].name));
         for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", said[k]);
         text_add(out, "]%s%s */\n", g->value[v].origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(g->value[v].origin));
     }
@@ -194,6 +194,9 @@ static void preamble(const struct compilation *const *c, int compilations, const
                   "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
                   "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
                   "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
+    bool ids = false;
+    for (int v = 0; v < c[0]->meaning->values; v++) ids |= c[0]->meaning->value[v].integers;
+    if (ids) text_add(out, "%s", emit_ids_functions);
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -427,7 +430,11 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
             if (g->value[v].op != GRAPH_PARAM) continue;
             const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
             int rank = param_shape(g, &g->value[v], shape, said);
-            text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", rank);
+            text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name,
+                     g->value[v].integers          ? "ATTN_I32"
+                     : c->spec->dtype == DTYPE_F64 ? "ATTN_F64"
+                                                   : "ATTN_F32",
+                     rank);
             for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", shape[k]);
             text_add(out, "}, offsetof(struct %s_params, %s), %d},\n", name, emit_name(g->module->arena, g->value[v].name),
                      g->value[v].origin != ORIGIN_LEARNED);

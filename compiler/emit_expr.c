@@ -138,6 +138,17 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
+static const char *integer_text(struct emitter *x, const struct expr *e, bool inner);
+
+/* The id at a position: of a key as it stands in the array, else with care for its ends. */
+static const char *id_text(struct emitter *x, const struct expr *e)
+{
+    struct arena *arena = x->m->arena;
+    const char *array = emit_name(arena, e->name), *at = integer_text(x, e->arg[1], false);
+    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K) return arena_printf(arena, "%s[%s]", array, at);
+    return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
+}
+
 /* Without outer parentheses; `inner` adds them to what is not a single name or number. */
 static const char *integer_text(struct emitter *x, const struct expr *e, bool inner)
 {
@@ -151,6 +162,8 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
+    if (e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) return emit_id_end(x, e);
+    if (e->op == EXPR_ID) return id_text(x, e);
     const char *part[3] = {"", "", ""}, *a, *b, *made;
     for (int k = 0; k < expr_arity(e->op); k++) part[k] = integer_text(x, e->arg[k], !stands_bare(e, k));
     a = part[0], b = part[1];
@@ -468,6 +481,13 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         const char *base = emit_tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
         return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
     }
+    if (e->op == EXPR_ID) { /* lane by lane */
+        const char *at = as_int(n, term_of(n, e->arg[1], level)).c, *name = format(n, "id_%d", x->temporaries++);
+        line(n, level, format(n, "ints_%s %s = %s;", x->suffix, name, at));
+        line(n, level,
+             format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes, name, emit_name(x->m->arena, e->name), name));
+        return (struct term){name, KIND_INT, true, false};
+    }
     bool reals = e->arg[1] && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
     if (reals && e->op != EXPR_SELECT && !expr_has(e, EXPR_OPERAND)) {
         const char *left = wrapped(n, wide_term(n, e->arg[0], level).c), *right = wrapped(n, wide_term(n, e->arg[1], level).c);
@@ -633,7 +653,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     }
     const char *between = infix(e->op) ? infix(e->op) : ",";
     if (!infix(e->op))
-        text_add(out, "%s(", expr_name(e->op));
+        text_add(out, "%s(%s%s", expr_name(e->op), e->name ? e->name : "", e->name ? ", " : "");
     else if (inner)
         text_add(out, "(");
     for (int k = 0; k < expr_arity(e->op); k++) {

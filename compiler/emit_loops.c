@@ -139,6 +139,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             const char *a = x->m->axis[s->axis].name;
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s);
+            emit_ids(x, s, false);
+            int known = x->ids;
             if (s->ranges) {
                 emit_range_loop(x, s);
                 open_block(x);
@@ -153,9 +155,12 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
                 emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
             }
+            emit_ids(x, s, true);
+            if (s->when) emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
             x->cut[s->axis] |= part;
             emit_statements(x, s->body);
             x->cut[s->axis] &= !part;
+            x->ids = known;
             x->in_window = in_window;
             close_block(x);
             if (s->ranges) close_block(x);

@@ -161,7 +161,17 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
 {
     const char *axis = x->m->axis[s->axis].name;
     if (x->hoisted != s->range) emit_union(x, s, arena_printf(x->m->arena, "%s_inside", axis), "0", emit_size(x->m, s->axis));
+    x->hoisted = s->range;
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
+}
+
+/* Whether its ranges depend on the current one. */
+static bool uses_own(const struct emitter *x, const struct stmt *s)
+{
+    bool uses = false;
+    for (int k = 0; k < s->ranges; k++)
+        for (int n = 0; n < 4; n++) uses |= expr_uses(n < 2 ? s->range[k].from : s->range[k].to, expr_leaf(x->m, n % 2 ? EXPR_HI : EXPR_LO, s->axis));
+    return uses;
 }
 
 void emit_range_loop(struct emitter *x, const struct stmt *s)
@@ -170,7 +180,7 @@ void emit_range_loop(struct emitter *x, const struct stmt *s)
     emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
     emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range) {
+        if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range && !uses_own(x, inner)) {
             emit_line(x, "/* those that every query of it sees */");
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;

@@ -82,7 +82,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             text_add(out, "] */\n");
             continue;
         }
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", x->real, c, base(x, array));
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", array->dtype == DTYPE_I32 ? "int32_t" : x->real, c,
+                 base(x, array));
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);
@@ -235,6 +236,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     bool of_chunks = x->m->axis[loop->axis].source == SIZE_CHUNKS;
     x->in_window = !of_chunks;
     x->indent = 4;
+    x->ids = 0;
     x->out = body;
     emit_statements(x, turns.body);
     text_add(out, "/* %s */\n", says);

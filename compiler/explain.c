@@ -74,6 +74,7 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
             printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
             printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
         }
+        if (s->when) printf("  a tile of keys is left out unless %s\n", emit_integer(&x, s->when));
         if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
         if (s->op == LOOPS_IF && s->ranges) {
             printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
@@ -210,7 +211,7 @@ static void explain(const struct product *p)
             printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
             k += heads;
         }
-        printf("]%s%s\n", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
+        printf("]%s%s%s\n", value->integers ? ", integers" : "", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
     }
 }
 

@@ -256,12 +256,21 @@ static const struct expr *find_choice(struct module *m, const struct expr *e, co
     return NULL;
 }
 
+/* What lies between the two ends of each side, the ids of a range of positions among them. Where the axis' own range is not known, nothing is known. */
+static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
+{
+    const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
+    if (!low || !high || (s->axis >= 0 && !s->every && (has_axis(s, less) || has_axis(s, more)))) return unknown(s);
+    return under(expr_make(s->m, strict ? EXPR_LT : EXPR_LE, low, high, NULL));
+}
+
 static struct set solve_comparison(struct solver *s, const struct expr *e, bool negated)
 {
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    for (int k = 0; k < 2 && !choice; k++) choice = find_choice(m, e->arg[k], &condition, &one, &other);
+    bool ends = s->axis < 0 || expr_reads_ids(e);
+    for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(m, e->arg[k], &condition, &one, &other);
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
         s->splits++;
@@ -272,10 +281,11 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
         s->splits--;
         return unite(s, &first, &second);
     }
-    if (e->op == EXPR_LE) return negated ? compare(s, b, a, true) : compare(s, a, b, false);
-    if (e->op == EXPR_LT) return negated ? compare(s, b, a, false) : compare(s, a, b, true);
+    struct set (*by)(const struct solver *, const struct expr *, const struct expr *, bool) = ends ? compare_ends : compare;
+    if (e->op == EXPR_LE) return negated ? by(s, b, a, true) : by(s, a, b, false);
+    if (e->op == EXPR_LT) return negated ? by(s, b, a, false) : by(s, a, b, true);
     bool equal = (e->op == EXPR_EQ) != negated;
-    struct set x = compare(s, a, b, !equal), y = compare(s, b, a, !equal);
+    struct set x = by(s, a, b, !equal), y = by(s, b, a, !equal);
     return equal ? intersect(s, &x, &y) : unite(s, &x, &y);
 }
 
@@ -297,6 +307,7 @@ static struct set solve(struct solver *s, const struct expr *e, bool negated)
     case EXPR_DRAWN: {
         const struct expr *x;
         int64_t by;
+        if (s->axis < 0) return unknown(s);
         uint32_t own = UINT32_C(1) << s->axis;
         bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) || (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
         if (negated || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own) return unknown(s);
@@ -318,4 +329,23 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
         const struct expr *to = p->when ? expr_make(m, EXPR_SELECT, p->when, p->to ? p->to : size, zero) : p->to;
         out->range[k] = (struct range){p->from, to, p->drawn};
     }
+}
+
+/* Parts that read no ids are left to the ranges, where all have to hold. */
+static const struct expr *with_ids(struct module *m, const struct expr *region)
+{
+    if (region->op != EXPR_AND) return expr_reads_ids(region) ? region : expr_int(m, 1);
+    return expr_make(m, EXPR_AND, with_ids(m, region->arg[0]), with_ids(m, region->arg[1]), NULL);
+}
+
+const struct expr *region_reached(struct module *m, const struct expr *region)
+{
+    struct solver s = {.m = m, .axis = -1};
+    struct set set = solve(&s, with_ids(m, region), false);
+    const struct expr *any = set.pieces ? NULL : expr_int(m, 0);
+    for (int k = 0; k < set.pieces; k++) {
+        if (!set.piece[k].when) return NULL;
+        any = combine(m, EXPR_OR, any, set.piece[k].when);
+    }
+    return any && any->op == EXPR_INT && any->integer ? NULL : any;
 }

@@ -245,8 +245,8 @@ static void read_params(struct run *r, const struct similarity *similarity)
         struct attn_array *a = &r->param[k];
         if (!read_array(r, p->name, p->dtype, a)) {
             if (has_pointer(r, p)) continue;
-            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s", file_path(r, r->options->in_dir, p->name), p->name,
-                     shape_text(r, p->rank, p->shape), p->random ? ", which --seed N would generate" : "");
+            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s", file_path(r, r->options->in_dir, p->name), p->name,
+                     shape_text(r, p->rank, p->shape), p->dtype == ATTN_I32 ? ", integers" : "", p->random ? ", which --seed N would generate" : "");
             failed(r, STATUS_INPUT);
         } else if (a->data && check_shape(r, p->name, a, p->rank, p->shape, NULL)) {
             set_pointer(r, p, a->data);

@@ -75,8 +75,8 @@ const char *expr_name(enum expr_op op)
 
 static bool same(const struct expr *a, const struct expr *b)
 {
-    return a->op == b->op && a->type == b->type && a->integer == b->integer && a->draw == b->draw && memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
-           a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
+    return a->op == b->op && a->type == b->type && a->integer == b->integer && a->draw == b->draw && a->name == b->name &&
+           memcmp(&a->real, &b->real, sizeof a->real) == 0 && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
 }
 
 const struct expr *expr_intern(struct module *m, struct expr e)
@@ -216,6 +216,9 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_DRAWN:
+    case EXPR_ID:
+    case EXPR_LEAST_ID:
+    case EXPR_MOST_ID:
     case EXPR_FLOOR:
     case EXPR_SQRT:
     case EXPR_EXP:
@@ -271,6 +274,7 @@ static const struct expr *rebuild(struct module *m, const struct expr *e, const 
         changed |= arg[k] != e->arg[k];
     }
     if (changed && e->op == EXPR_DRAWN) return expr_drawn(m, arg[0], arg[1], arg[2], *e->draw);
+    if (changed && e->name) return expr_id(m, e->op, e->name, arg[0], arg[1], arg[2]);
     return changed ? expr_make(m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
@@ -346,6 +350,9 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env)
     case EXPR_OR: return I(a) || I(b);
     case EXPR_NOT: return !I(a);
     case EXPR_DRAWN: return draw_holds(e->draw, I(a), I(b), I(c));
+    case EXPR_ID: return ids_read(env->ids, e->name, I(a), I(b));
+    case EXPR_LEAST_ID:
+    case EXPR_MOST_ID: return ids_extreme(env->ids, e->name, I(a), I(b), I(c), e->op == EXPR_MOST_ID);
     case EXPR_SELECT: return I(a) ? I(b) : I(c);
     case EXPR_ABS: {
         int64_t x = I(a);
@@ -425,6 +432,9 @@ double expr_eval(const struct expr *e, const struct environment *env)
     case EXPR_OR:
     case EXPR_NOT:
     case EXPR_DRAWN:
+    case EXPR_ID:
+    case EXPR_LEAST_ID:
+    case EXPR_MOST_ID:
     case EXPR_OPS: return 0; /* of integer type: handled above */
     }
 #undef R

@@ -73,6 +73,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
         text_add(out, "%s(%s)", expr_name(e->op), m->axis[e->integer].name);
     else {
         text_add(out, "%s(", expr_name(e->op));
+        if (e->name) text_add(out, "%s, ", e->name);
         for (int k = 0; k < expr_arity(e->op); k++) {
             if (k) text_add(out, ", ");
             expr_print(m, e->arg[k], operand, by, program, out);
@@ -486,6 +487,9 @@ static const struct expr *call(struct reader *r)
         return r->failed ? expr_int(m, 0) : expr_leaf(m, op, axis);
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
+    bool ids = op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID;
+    const char *name = ids ? reader_name(r, "the parameter's name") : NULL;
+    if (ids) reader_expect(r, ",");
     for (int k = 0; k < expr_arity(op); k++) {
         if (k && !reader_at(r, ",")) reader_error(r, "%s takes %d arguments", expr_name(op), expr_arity(op));
         if (k) reader_next(r);
@@ -508,6 +512,7 @@ static const struct expr *call(struct reader *r)
     }
     if (reader_at(r, ",")) reader_error(r, "%s takes %d argument%s", expr_name(op), expr_arity(op), expr_arity(op) == 1 ? "" : "s");
     reader_expect(r, ")");
+    if (ids && !r->failed) return expr_id(m, op, name, arg[0], arg[1], arg[2]);
     return r->failed ? expr_int(m, 0) : expr_make(m, op, arg[0], arg[1], arg[2]);
 }
 

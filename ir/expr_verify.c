@@ -20,8 +20,8 @@ uint32_t ref_axes(const struct ref *r)
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
-           (op == EXPR_SELECT && argument == 0);
+    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_LEAST_ID || op == EXPR_MOST_ID || op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND ||
+           op == EXPR_OR || op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
 }
 
 static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
@@ -46,6 +46,7 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
     if (!e) return "an expression is missing";
     if ((int)e->op < 0 || e->op >= EXPR_OPS) return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
     if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "it does not say what is drawn";
+    if ((e->op == EXPR_ID || e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) && !e->name) return "it does not say what ids it reads";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {
@@ -78,6 +79,7 @@ const char *axes_check(struct module *m, int rank, const int *axes)
 const char *module_check(struct module *m)
 {
     if (!name_is_plain(m->name)) return "the program's name is not letters, digits, '_' and '.'";
+    if (m->dtype == DTYPE_I32) return "a program does not compute in i32";
     if (m->axes > MAX_AXES) return "too many axes";
     for (int a = 0; a < m->axes; a++) {
         const char *name = m->axis[a].name;

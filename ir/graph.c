@@ -67,6 +67,13 @@ int graph_param(struct graph *g, const char *name, int rank, const int *axes)
     return named(g, GRAPH_PARAM, name, rank, axes, NULL);
 }
 
+int graph_ids(struct graph *g, const char *name, int rank, const int *axes)
+{
+    int v = graph_param(g, name, rank, axes);
+    g->value[v].integers = true;
+    return v;
+}
+
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes)
 {
     int v = graph_param(g, name, rank, axes);
@@ -161,6 +168,7 @@ void graph_sweep(struct graph *g)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
     number[g->output] = 1;
+    for (int v = 0; v < g->values; v++) number[v] |= g->value[v].integers; /* regions name them */
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
         for (int k = 0; k < g->value[v].operands; k++) number[g->value[v].operand[k].of] = 1;
@@ -181,8 +189,9 @@ void graph_sweep(struct graph *g)
 
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
-    if (a->op != b->op || a->origin != b->origin || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
-        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->keep != b->keep || a->data != b->data)
+    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
+        a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online || a->keep != b->keep ||
+        a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     for (int k = 0; k < a->rank; k++)

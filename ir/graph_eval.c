@@ -16,6 +16,7 @@ struct evaluation {
     struct module *module;
     int64_t size[MAX_AXES], index[MAX_AXES];
     double **data; /* by value */
+    struct ids ids;
     const char *error;
 };
 
@@ -50,9 +51,9 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
 }
 
 /* Where the reference points at the current index, or -1 outside the value. */
-static int64_t offset(const struct evaluation *e, const struct ref *r)
+static int64_t offset(struct evaluation *e, const struct ref *r)
 {
-    const struct environment env = {.index = e->index, .size = e->size};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
     const struct value *v = &e->graph->value[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
@@ -90,7 +91,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
 {
     const struct value *v = &e->graph->value[number];
     double operand[MAX_OPERANDS] = {0};
-    const struct environment env = {.operand = operand, .index = e->index, .size = e->size};
+    const struct environment env = {.operand = operand, .index = e->index, .size = e->size, .ids = &e->ids};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
     bool straight[MAX_OPERANDS]; /* moves by a constant step along the last axis */
@@ -152,7 +153,7 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
 {
     struct dense region = {.owned = true};
     int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
-    const struct environment env = {.index = e->index, .size = e->size};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
     region.data = allocate(e, count);
@@ -178,7 +179,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     operand = (struct dense){.owned = true};
     uint32_t bits = ref_axes(r);
     int axes[MAX_AXES], rank = axes_of(bits, axes);
-    const struct environment env = {.index = e->index, .size = e->size};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
     bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, operand.stride);
@@ -293,6 +294,8 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     }
+    if (v->integers) ids_add(&e->ids, v->name, out, e->size[v->axes[0]], e->size[v->axes[1]]);
+    if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids behind the last key", number));
 }
 
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out)
@@ -309,6 +312,8 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
+    for (int v = 0; v < g->values && !e.error; v++)
+        if (g->value[v].integers) last_use[v] = g->values; /* regions name them */
     for (int v = 0; v <= g->output && !e.error; v++) {
         eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)

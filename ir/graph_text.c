@@ -39,6 +39,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     text_add(out, "%%%d = %s ", number, op_name[v->op]);
     if (v->name) text_add(out, "%s ", v->name);
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
+    if (v->integers) text_add(out, "%s ", dtype_name(DTYPE_I32));
     if (v->op == GRAPH_REDUCE) {
         text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
         real_print(v->init, false, out);
@@ -120,6 +121,7 @@ static void read_value(struct reader *r, struct graph *g)
     enum graph_op made = op(r);
     const char *name = made == GRAPH_INPUT || made == GRAPH_PARAM || made == GRAPH_TABLE ? reader_name(r, "the array's name") : NULL;
     enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
+    bool integers = made == GRAPH_PARAM && origin == ORIGIN_LEARNED && reader_take(r, dtype_name(DTYPE_I32));
     enum fold fold = FOLD_SUM;
     double init = 0;
     if (made == GRAPH_REDUCE) {
@@ -133,7 +135,10 @@ static void read_value(struct reader *r, struct graph *g)
     if (r->failed) return;
     switch (made) {
     case GRAPH_INPUT: graph_input(g, name, rank, axes); return;
-    case GRAPH_PARAM: graph_random(g, name, origin, rank, axes); return;
+    case GRAPH_PARAM:
+        number = graph_random(g, name, origin, rank, axes);
+        g->value[number].integers = integers;
+        return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
         /* One table named twice is one array again, so that passes see that it is. */

@@ -48,6 +48,9 @@ static const char *named_check(const struct graph *g, int number)
     for (int u = 0; u < number; u++)
         if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
+    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 || m->axis[v->axes[0]].source != SIZE_BATCH ||
+                        m->axis[v->axes[1]].source != SIZE_N_K))
+        return "integers are a parameter over the batches and the keys";
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
     return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
 }
@@ -110,6 +113,26 @@ static const char *fold_check(const struct graph *g, int number)
     return wrong ? wrong : online_check(g, number);
 }
 
+static bool has_ids(const void *program, const char *name)
+{
+    const struct graph *g = program;
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].integers && g->value[v].name && strcmp(g->value[v].name, name) == 0) return true;
+    return false;
+}
+
+/* A parameter of integers is read by name, and every name is that of one. */
+static const char *ids_check(const struct graph *g, const struct value *v)
+{
+    const char *unknown = expr_unknown_ids(v->expr, has_ids, g);
+    if (!unknown) unknown = expr_unknown_ids(v->where, has_ids, g);
+    for (int k = 0; k < v->operands; k++) {
+        for (int s = 0; s < v->operand[k].rank && !unknown; s++) unknown = expr_unknown_ids(v->operand[k].sub[s], has_ids, g);
+        if (g->value[v->operand[k].of].integers) return arena_printf(g->module->arena, "it reads the integers %%%d as numbers", v->operand[k].of);
+    }
+    return unknown ? arena_printf(g->module->arena, "there is no parameter '%s' of integers", unknown) : NULL;
+}
+
 static const char *value_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -130,11 +153,11 @@ static const char *value_check(const struct graph *g, int number)
     case GRAPH_INPUT:
     case GRAPH_PARAM:
     case GRAPH_TABLE: return named_check(g, number);
-    case GRAPH_MAP: return map_check(g, v);
+    case GRAPH_MAP: wrong = map_check(g, v); break;
     case GRAPH_CONTRACT:
-    case GRAPH_REDUCE: return fold_check(g, number);
+    case GRAPH_REDUCE: wrong = fold_check(g, number); break;
     }
-    return NULL;
+    return wrong ? wrong : ids_check(g, v);
 }
 
 const char *graph_verify(const struct graph *g)

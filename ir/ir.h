@@ -53,7 +53,7 @@ const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64 };
+enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32 /* of parameters only */ };
 const char *dtype_name(enum dtype dtype); /* "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 
@@ -99,6 +99,7 @@ struct expr {
     double real;     /* EXPR_REAL */
     int64_t integer; /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
+    const char *name;        /* EXPR_ID, LEAST_ID, MOST_ID: the parameter; once for the same name */
     struct expr *next; /* the interning table's chain */
 };
 
@@ -112,6 +113,7 @@ struct module {
     int exprs;
     struct expr **table; /* 4096 chains */
     struct draw *draws;
+    struct id_name *id_names;
 };
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
@@ -130,6 +132,25 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
 /* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among, struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
+/* What EXPR_ID, LEAST_ID and MOST_ID read: parameters of integers over batches and keys. `op` says which of the three; `to` is NULL for the first. (ids.c) */
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b, const struct expr *x, const struct expr *to);
+bool expr_reads_ids(const struct expr *e);
+/* The name of a parameter that the expression reads ids from and that `known` does not know; NULL: there is none. */
+const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name), const void *program);
+enum { MAX_IDS = 4 };
+struct ids {
+    int arrays;
+    struct {
+        const char *name;
+        const double *data;
+        int64_t batch, keys;
+    } array[MAX_IDS];
+    bool outside; /* something was read behind the end of an array */
+};
+void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys);
+/* Without `ids`, or an array of that name, all are 0. */
+int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x);
+int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest);
 /* x to a whole power, by squarings. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
 /* The expression with every occurrence of `from` replaced by `to`, rebuilt (and so folded). */
@@ -145,6 +166,7 @@ struct environment {
     const double *operand;      /* by number */
     const int64_t *index;       /* by axis, as are the next three */
     const int64_t *size, *lo, *hi;
+    struct ids *ids; /* NULL: none */
 };
 double expr_eval(const struct expr *e, const struct environment *env);          /* float64; a comparison gives 0 or 1 */
 int64_t expr_eval_int(const struct expr *e, const struct environment *env);     /* e->type must not be TYPE_REAL */
@@ -258,6 +280,7 @@ struct value {
     enum graph_op op;
     const char *name;   /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
     enum origin origin; /* PARAM */
+    bool integers;      /* PARAM: int32 over batches and keys, for EXPR_ID alone to read */
     int rank;
     int axes[MAX_RANK]; /* in order of storage */
     int operands;
@@ -288,6 +311,8 @@ struct graph *graph_copy(const struct graph *g); /* shares the module */
 /* Builders return the number of the new value. Axes are given as a count and the numbers. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned one */
+/* One of integers. */
+int graph_ids(struct graph *g, const char *name, int rank, const int *axes);
 /* A parameter that a seed can make; its axes are of constant extent. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
@@ -372,6 +397,7 @@ struct stmt {
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
+    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in all */
     int64_t step;
     bool parallel;
     bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same axis, from LO to HI */

@@ -19,6 +19,7 @@ struct machine {
     double *sum;                    /* a row of lanes */
     int64_t sums;
     const struct stmt *stmt; /* being run */
+    struct ids ids;
     struct visits *visits;   /* only counting: no data, and nothing is run but loops */
     const char *error;
 };
@@ -55,9 +56,9 @@ static void fail_here(struct machine *e, const struct ref *r, const char *what)
     text_free(&line);
 }
 
-static struct environment environment(const struct machine *e, const double *operand)
+static struct environment environment(struct machine *e, const double *operand)
 {
-    return (struct environment){operand, e->index, e->size, e->lo, e->hi};
+    return (struct environment){operand, e->index, e->size, e->lo, e->hi, &e->ids};
 }
 
 /* ---- elements ---- */
@@ -71,7 +72,7 @@ static int64_t origin(const struct machine *e, const struct array *a, int k)
 }
 
 /* Where the reference points at the current index, or -1 outside the array. */
-static int64_t locate(const struct machine *e, const struct ref *r)
+static int64_t locate(struct machine *e, const struct ref *r)
 {
     const struct environment env = environment(e, NULL);
     const struct array *a = &e->loops->array[r->of];
@@ -117,7 +118,7 @@ static struct access access_over(struct machine *e, const struct ref *r, uint32_
     return x;
 }
 
-static int64_t access_at(const struct machine *e, const struct access *x, int rank, const int *axes)
+static int64_t access_at(struct machine *e, const struct access *x, int rank, const int *axes)
 {
     if (!x->straight) return locate(e, x->ref);
     int64_t at = x->base;
@@ -341,7 +342,7 @@ struct members {
     bool known[MAX_RANGES], holds[MAX_RANGES];
 };
 
-static struct members members_of(const struct machine *e, const struct stmt *s)
+static struct members members_of(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
     struct members u = {.known = {false}};
@@ -417,6 +418,10 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     if (from < 0 || to > e->size[s->axis])
         fail(e, arena_printf(e->module->arena, "a for over '%s' has the range %lld to %lld of %lld elements", e->module->axis[s->axis].name, (long long)from,
                              (long long)to, (long long)e->size[s->axis]));
+    if (s->when) {
+        const struct environment env = environment(e, NULL);
+        if (!expr_eval_int(s->when, &env)) return;
+    }
     if (e->visits) {
         int64_t count = s->where ? points(e) : 0;
         e->visits->tiles += s->where != NULL;
@@ -499,6 +504,7 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
     else if (given)
         memcpy(data, given, (size_t)elements * sizeof *data);
+    if (a->dtype == DTYPE_I32 && given) ids_add(&e->ids, a->name, data, e->extent[number][0], e->extent[number][1]);
 }
 
 static void give_output(struct machine *e, double *out)
@@ -527,6 +533,7 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     if (!e.data || !e.extent || !e.elements) fail(&e, "the interpreter ran out of memory");
     for (int a = 0; a < l->arrays && !e.error; a++) prepare_array(&e, a, in, count);
     if (!e.error) run_body(&e, l->body);
+    if (e.ids.outside) fail(&e, "ids behind the last key are read");
     if (!e.error) give_output(&e, out);
     for (int a = 0; a < l->arrays && e.data; a++) free(e.data[a]);
     free(e.data);

@@ -77,6 +77,10 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " where ");
         print_expr(l, s, s->where, out);
     }
+    if (s->when) {
+        text_add(out, " when ");
+        print_expr(l, s, s->when, out);
+    }
     text_add(out, " {");
 }
 
@@ -266,6 +270,7 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
     }
     if (reader_take(r, "in")) ranges_read(r, s);
     if (reader_take(r, "where")) s->where = reader_expr(r);
+    if (reader_take(r, "when")) s->when = reader_expr(r);
     reader_expect(r, "{");
     s->body = read_body(r, l, "}");
     reader_expect(r, "}");

@@ -62,6 +62,9 @@ static const char *array_check(const struct scope *c, int number)
         if (strcmp(c->loops->array[k].name, a->name) == 0) return "there are two of that name";
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
+    bool ids = a->dtype == DTYPE_I32;
+    if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH || m->axis[a->axes[1]].source != SIZE_N_K))
+        return "integers are a parameter over the batches and the keys";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
@@ -85,6 +88,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
 {
     const struct array *a = &c->loops->array[r->of];
     const struct allowed allowed = {.index = free_axes, .ranges = true};
+    if (a->dtype == DTYPE_I32) return complaint(c, "it reads the integers %%%s as numbers", a->name);
     const char *wrong = ref_check(c->module, r, a->rank, a->axes, &allowed);
     if (wrong) return complaint(c, "in its reference to %%%s: %s", a->name, wrong);
     if (a->kind != ARRAY_TILE) return NULL;
@@ -146,7 +150,9 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     const char *wrong = ranges_check(c->module, s);
     if (wrong) return complaint(c, "in its ranges: %s", wrong);
     wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
-    return wrong ? complaint(c, "in its region: %s", wrong) : NULL;
+    if (wrong) return complaint(c, "in its region: %s", wrong);
+    wrong = s->when ? where_check(c->module, s->when, &bounds) : NULL;
+    return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
 
 /* An element that another point of the nest assigns would be read before or after, as the lanes happen to lie. */
@@ -230,12 +236,34 @@ static const char *check_nest(const struct scope *c, const struct stmt *s)
     return wrong ? wrong : check_order(c, s);
 }
 
+static bool has_ids(const void *program, const char *name)
+{
+    const struct loops *l = program;
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].dtype == DTYPE_I32 && strcmp(l->array[a].name, name) == 0) return true;
+    return false;
+}
+
+/* The name of integers that the statement reads and that are no parameter, or NULL. */
+static const char *unknown_ids(const struct scope *c, const struct stmt *s)
+{
+    const struct expr *part[4] = {s->from, s->to, s->where, s->when};
+    const char *unknown = NULL;
+    for (int k = 0; k < 4 && !unknown; k++) unknown = expr_unknown_ids(part[k], has_ids, c->loops);
+    for (int k = 0; k < s->ranges && !unknown; k++) {
+        unknown = expr_unknown_ids(s->range[k].from, has_ids, c->loops);
+        if (!unknown) unknown = expr_unknown_ids(s->range[k].to, has_ids, c->loops);
+    }
+    for (int k = 0; k < s->assigns && !unknown; k++) unknown = expr_unknown_ids(s->assign[k].expr, has_ids, c->loops);
+    return unknown;
+}
+
 /* Whether every number in the statement names something, so that it can be printed and looked into. */
 static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;
     const struct allowed anything = {.operands = s->operands, .index = UINT32_MAX, .ranges = true};
-    const struct expr *expr[3] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->where};
+    const struct expr *expr[4] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->where, s->when};
     const char *wrong = axes_check(m, s->rank, s->axes);
     if (wrong) return wrong;
     if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
@@ -244,7 +272,7 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
     if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
     if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges)) return "it lacks a bound or a condition";
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         if (expr[k] && (wrong = expr_check(m, expr[k], &anything))) return wrong;
     for (int k = 0; k < s->operands + s->assigns; k++) {
         const struct ref *r = k < s->operands ? &s->operand[k] : &s->assign[k - s->operands].to;
@@ -282,6 +310,8 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
         const char *wrong = check_numbers(c, s);
         if (wrong) return complaint(c, "%s: %s", op_name[s->op], wrong);
         wrong = check_stmt(c, s);
+        const char *unknown = wrong ? NULL : unknown_ids(c, s);
+        if (unknown) wrong = complaint(c, "there is no parameter '%s' of integers", unknown);
         if (wrong) {
             struct text line = {NULL, 0, 0};
             stmt_print(c->loops, s, &line);

@@ -1,5 +1,5 @@
-/* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the current range of i, and its
-   tests are made only in tiles that are not wholly inside. */
+/* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the current range of i, leaves out the
+   tiles in which the ids that the region reads have nothing in common, and makes its tests only in tiles that are not wholly inside. */
 #include "../compiler.h"
 
 #include <string.h>
@@ -58,6 +58,7 @@ static void limit(struct loops *l, struct stmt *s)
         if (reached.range[0].to) s->to = expr_make(m, EXPR_MIN, s->to, reached.range[0].to, NULL);
     } else if (reached.count > 0)
         set_ranges(l, s, &reached);
+    s->when = region_reached(m, s->where);
 
     region_ranges(m, s->where, s->axis, true, &inside);
     struct stmt *condition = stmt_new(l, LOOPS_IF);

@@ -188,7 +188,7 @@ static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        if (count_touching(l->body, a) == 0) continue;
+        if (count_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue; /* ids are read by name */
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }

@@ -297,6 +297,7 @@ static void lower_array(struct lowering *x, int number, enum array_kind kind)
     const struct value *v = &x->g->value[number];
     struct array a = {.kind = kind, .name = v->name, .dtype = kind == ARRAY_TABLE ? DTYPE_F64 : x->m->dtype, .rank = v->rank, .offset = -1, .data = v->data};
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
+    if (v->integers) a.dtype = DTYPE_I32;
     x->array[number] = loops_array(x->l, a);
 }
 

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from cases import AFFINE, DENSE, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
+from cases import AFFINE, DENSE, DOCUMENTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')   # quiet: whether the kernel was compiled before does not matter
@@ -48,8 +48,7 @@ USAGE = {
     'wrong_spec': (('wrong.yaml',), 1, ['wrong.yaml:2:13: error', "did you mean 'softmax'"]),
     'two_wrong_specs': (('wrong.yaml', 'empty.yaml', 'soft.yaml'), 1, ['wrong.yaml', 'empty.yaml']),
     'same_name_twice': (('soft.yaml', 'again.yaml'), (1, 2), ['soft.yaml', 'again.yaml']),
-    'not_compiled_yet_document': (('documents.yaml',), 1, ['documents.yaml:', 'not compiled yet']),
-    'not_compiled_yet_run': (('run', 'documents.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
+    'not_compiled_yet_run': (('run', 'backward.yaml', '--in', 'in', '--out', 'out'), 1, ['not compiled yet']),
     'not_compiled_yet_backward': (('backward.yaml',), 1, ['backward.yaml:', 'not compiled yet']),
     'out_folder_under_a_file': (('soft.yaml', '-o', 'soft.yaml/x'), 3, ['soft.yaml/x', 'Not a directory']),
     'out_folder_is_a_file': (('soft.yaml', '-o', 'poly.yaml'), 3, ['poly.yaml']),
@@ -60,8 +59,7 @@ USAGE = {
 
 
 def usage(folder, suite, name, words, status, needles):
-    place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='', backward=SOFTMAX + 'emit: [forward, backward]\n',
-                  documents='name: documents\nsimilarity: softmax\nmask: document\nshape: {head_dim: 8}\n')
+    place = Place(suite, folder, soft=SOFTMAX, again=SOFTMAX, poly=POLYNOMIAL, wrong=WRONG, empty='', backward=SOFTMAX + 'emit: [forward, backward]\n')
     place.arrays()
     os.makedirs(place.path('taken', 'soft.c'))
     before = place.files()
@@ -112,6 +110,11 @@ ARRAYS = {
     'parameter_of_wrong_rank': (DENSE, array('bias', zeros(5, 5)), 1, ['in/bias.npy', r'\[5, 5\]']),
     'sketch_of_wrong_shape': (SKETCH, lambda p: [array('sketch.g' + n, zeros(*shape))(p) for n, shape in (('1', (8, 4)), ('2', (4, 8)))], 1,
                               ['in/sketch.g2.npy', r'\[4, 8\]', r'\[8, 4\]']),
+    'missing_ids': (DOCUMENTS, lambda p: None, 1, ['in/document.npy', r'\[1, 5\]']),
+    'ids_of_wrong_shape': (DOCUMENTS, array('document', zeros(1, 4, dtype=np.int32)), 1, ['in/document.npy', r'\[1, 4\]', r'\[1, 5\]']),
+    'ids_of_wrong_rank': (DOCUMENTS, array('document', zeros(5, dtype=np.int32)), 1, ['in/document.npy', r'\[5\]', r'\[1, 5\]']),
+    'ids_that_are_no_integers': (DOCUMENTS, array('document', zeros(1, 5)), 1, ['in/document.npy', 'f4']),
+    'ids_out_of_range': (DOCUMENTS, array('document', np.array([[1, 2, 3, 2 ** 31, 5]])), 1, ['in/document.npy', 'range|int32|i32']),
     'q_rank_3': (SOFTMAX, array('q', zeros(2, 5, 8)), 1, ['in/q.npy', r'\[2, 5, 8\]']),
     'q_rank_0': (SOFTMAX, array('q', np.float32(1)), 1, ['in/q.npy', '4 dimensions']),
     'q_rank_9': (SOFTMAX, array('q', zeros(1, 1, 1, 1, 1, 1, 1, 1, 8)), 1, ['in/q.npy', 'dimensions']),

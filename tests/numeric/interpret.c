@@ -1,5 +1,5 @@
 /* What the interpreters make of specs. usage: interpret FOLDER…
-   Each folder has spec.yaml, q.npy, k.npy, v.npy; it gets graph.npy, the value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops
+   Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy where the mask names it; it gets graph.npy, the value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops
    of each form, as they are emitted for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
 #include "../../compiler/compiler.h"
 #include "../../runtime/attnrt.h"
@@ -41,11 +41,20 @@ static int one(const char *folder)
     const struct spec *spec = text ? spec_read(arena, file, text, length, 0, NULL, d) : NULL;
     const struct graph *g = spec ? build_graph(arena, spec, d) : NULL;
     struct attn_array array[3] = {{.data = NULL}};
-    struct tensor tensor[3];
+    struct tensor tensor[4];
+    int tensors = 3;
     int status = g ? 0 : 1;
     for (int k = 0; k < 3 && status == 0; k++) {
         if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, inputs[k]), ATTN_F64, &array[k], message, sizeof message) != 0) status = 1;
         tensor[k] = (struct tensor){inputs[k], array[k].data};
+    }
+    struct attn_array ids = {.data = NULL};
+    double *as_numbers = NULL;
+    if (status == 0 && attn_npy_read(arena_printf(arena, "%s/document.npy", folder), ATTN_I32, &ids, message, sizeof message) == 0 && ids.rank == 2) {
+        int64_t count = ids.shape[0] * ids.shape[1];
+        as_numbers = arena_alloc(arena, (size_t)count * sizeof *as_numbers);
+        for (int64_t k = 0; k < count; k++) as_numbers[k] = ((const int32_t *)ids.data)[k];
+        tensor[tensors++] = (struct tensor){"document", as_numbers};
     }
     const int64_t *q = array[0].shape, *kv = array[1].shape;
     for (int k = 0; k < 3 && status == 0; k++) {
@@ -54,13 +63,14 @@ static int one(const char *folder)
         out.data = malloc((size_t)(q[0] * q[1] * q[2] * array[2].shape[3]) * sizeof(double));
         const struct loops *l = k > 0 ? loops_of(arena, spec, k == 2, d) : NULL;
         if (out.data && (k == 0 || l)) {
-            wrong = k == 0 ? graph_eval(g, &size, tensor, 3, out.data) : loops_eval(l, &size, tensor, 3, out.data);
+            wrong = k == 0 ? graph_eval(g, &size, tensor, tensors, out.data) : loops_eval(l, &size, tensor, tensors, out.data);
             if (!wrong && attn_npy_write(arena_printf(arena, "%s/%s.npy", folder, results[k]), &out, message, sizeof message) != 0) wrong = message;
             if (wrong) fprintf(stderr, "%s: %s: %s\n", folder, results[k], wrong);
         }
         free(out.data);
     }
     for (int k = 0; k < 3; k++) attn_array_free(&array[k]);
+    attn_array_free(&ids);
     if (diagnostics_flush(d, stderr, false) > 0) status = 1;
     arena_free(arena);
     return status;

@@ -98,7 +98,7 @@ static const char *wrong_at(const struct expr *region, const struct ranges *reac
 {
     int64_t size[AXES] = {below(LONGEST) + 1, below(LONGEST) + 1}, lo[AXES] = {below(size[I]), 0}, hi[AXES] = {0, size[J]}, index[AXES];
     hi[I] = lo[I] + 1 + below(size[I] - lo[I]);
-    const struct environment env = {NULL, index, size, lo, hi};
+    const struct environment env = {.index = index, .size = size, .lo = lo, .hi = hi};
     for (int64_t j = 0; j < size[J]; j++) {
         bool some = false, every = true;
         index[J] = j;
