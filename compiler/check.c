@@ -252,7 +252,7 @@ static enum status check_product(const struct options *o, const struct product *
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
         if (s->elements > most) most = s->elements;
-        fill(s, p->graph, &sizes[n], n % 2 == 0, &state, arena);
+        fill(s, p->graph, &sizes[n], n % 2 == 0 || p->compilation[p->compilations - 1]->linear, &state, arena);
         const char *wrong = graph_eval(p->graph, &sizes[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
             if (!isfinite(s->expected[k])) {

@@ -84,6 +84,14 @@ static int64_t param_elements(const struct graph *g, const struct value *v)
     return count;
 }
 
+/* The parameter of integers, or NULL. */
+static const char *ids_of(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].integers) return g->value[v].name;
+    return NULL;
+}
+
 static bool has_random(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
@@ -194,9 +202,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
                   "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
                   "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
                   "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
-    bool ids = false;
-    for (int v = 0; v < c[0]->meaning->values; v++) ids |= c[0]->meaning->value[v].integers;
-    if (ids) text_add(out, "%s", emit_ids_functions);
+    if (ids_of(c[0]->meaning)) text_add(out, "%s", emit_ids_functions);
 }
 
 /* `used`: by some target's code wherever this is compiled. */
@@ -380,6 +386,11 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
                       "    part->shared = workspace + all * v->own;\n"
                       "    part->slots = part->shared + v->shared;\n"
                       "    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;\n}\n\n");
+    const char *ids = phases ? ids_of(g) : NULL;
+    if (ids)
+        text_add(out, "/* The state is carried from key to key, so keys of one id have to stand together: in each batch ids never fall. */\n"
+                      "static int ids_fall(const int32_t *id, int64_t batch, int64_t n)\n{\n    for (int64_t b = 0; b < batch; b++, id += n)\n"
+                      "        for (int64_t x = 1; x < n; x++)\n            if (id[x] < id[x - 1]) return 1;\n    return 0;\n}\n\n");
     params_functions(c, out);
     text_add(out,
              "size_t %s_workspace(const struct attn_problem *problem)\n{\n    const struct version this = version(problem->n_k);\n"
@@ -407,6 +418,7 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
              "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
              "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n",
              phases ? "!this.rows && !this.head" : "!this.rows");
+    if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
     if (phases) text_add(out, "    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */\n");
     text_add(out,
              "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"

@@ -11,7 +11,8 @@ const char emit_ids_functions[] = "/* The ids at a range of positions lie betwee
                                   "    }\n"
                                   "    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};\n}\n"
                                   "/* The id at a position; behind the last of n nobody looks at it. */\n"
-                                  "INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n) { return x < 0 ? INT64_MIN : id[least(x, n - 1)]; }\n\n";
+                                  "INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)\n{\n"
+                                  "    x = least(x, n - 1);\n    return x < 0 ? INT64_MIN : id[x];\n}\n\n";
 
 /* Both ends are of one range. */
 static bool same_range(const struct expr *a, const struct expr *b)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { Q, K, V, INPUTS };
 static const char *const input_names[INPUTS] = {"q", "k", "v"};
@@ -266,6 +267,25 @@ static int threads_used(const struct loaded_kernel *loaded, int asked)
     return asked > 0 ? asked : most();
 }
 
+/* Where ids fall, and what to do. */
+static void explain_order(struct run *r)
+{
+    for (int k = 0; k < r->kernel->params; k++) {
+        const struct attn_array *a = &r->param[k];
+        if (a->dtype != ATTN_I32 || a->rank != 2) continue;
+        const int32_t *id = a->data;
+        int64_t at = 1, last = a->shape[0] * a->shape[1] - 1;
+        while (at < last && (at % a->shape[1] == 0 || id[at] >= id[at - 1])) at++;
+        complain(r->options, "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
+                 file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]), (long long)(at % a->shape[1]), (int)id[at - 1],
+                 (int)id[at]);
+        fprintf(
+            stderr,
+            "attnc: note: number those that stand together in the order they come; where an id comes again later, --set algorithm=quadratic takes any order\n");
+    }
+    failed(r, STATUS_INPUT);
+}
+
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct options *o = r->options;
@@ -277,6 +297,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         failed(r, STATUS_INPUT);
         return;
     }
+    struct stat info;
+    bool there = stat(o->out_dir, &info) == 0;
     if (make_folders(o->out_dir, 0777) != 0) {
         complain(o, "%s: %s", o->out_dir, strerror(errno));
         failed(r, STATUS_MACHINE);
@@ -295,7 +317,10 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         double seconds = attn_seconds() - start;
         char message[256];
         const char *path = file_path(r, o->out_dir, "out");
-        if (error) {
+        if (error == ATTN_EORDER) {
+            explain_order(r);
+            if (!there) (void)rmdir(o->out_dir);
+        } else if (error) {
             complain(o, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
         } else if (attn_npy_write(path, &out, message, sizeof message) != 0) {

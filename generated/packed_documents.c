@@ -71,7 +71,11 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
 /* The id at a position; behind the last of n nobody looks at it. */
-INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n) { return x < 0 ? INT64_MIN : id[least(x, n - 1)]; }
+INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
+{
+    x = least(x, n - 1);
+    return x < 0 ? INT64_MIN : id[x];
+}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)

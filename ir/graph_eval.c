@@ -312,10 +312,13 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    for (int v = 0; v < g->values && !e.error; v++)
-        if (g->value[v].integers) last_use[v] = g->values; /* regions name them */
-    for (int v = 0; v <= g->output && !e.error; v++) {
+    for (int v = 0; v < g->values && !e.error; v++) { /* expressions name ids, wherever they stand */
+        if (!g->value[v].integers) continue;
+        last_use[v] = g->values;
         eval_value(&e, v, in, count);
+    }
+    for (int v = 0; v <= g->output && !e.error; v++) {
+        if (!g->value[v].integers) eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)
             if (last_use[u] <= v && u != g->output) {
                 free(e.data[u]);

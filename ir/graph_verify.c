@@ -126,6 +126,7 @@ static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);
     if (!unknown) unknown = expr_unknown_ids(v->where, has_ids, g);
+    if (!unknown) unknown = expr_unknown_ids(v->keep, has_ids, g);
     for (int k = 0; k < v->operands; k++) {
         for (int s = 0; s < v->operand[k].rank && !unknown; s++) unknown = expr_unknown_ids(v->operand[k].sub[s], has_ids, g);
         if (g->value[v->operand[k].of].integers) return arena_printf(g->module->arena, "it reads the integers %%%d as numbers", v->operand[k].of);

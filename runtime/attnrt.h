@@ -22,7 +22,8 @@ enum attn_error {
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
-    ATTN_EMACHINE = -10   /* this machine has none of the instruction sets the kernel was made for */
+    ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
+    ATTN_EORDER = -11     /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot take */
 };
 const char *attn_strerror(int error); /* a sentence for any value, never NULL */
 

@@ -14,6 +14,7 @@ const char *attn_strerror(int error)
     case ATTN_EMEMORY: return "out of memory";
     case ATTN_EIO: return "a file could not be read or written";
     case ATTN_EFORMAT: return "a file is not what it should be";
+    case ATTN_EORDER: return "ids fall from a key to the next: the linear form takes them in ascending order only";
     case ATTN_EMACHINE: return "this machine has none of the instruction sets the kernel was made for";
     }
     return "unknown error";

@@ -565,17 +565,25 @@ static void fold_state(struct lowering *x, int number)
         times = of[2];
         sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
-    if (v->keep) {
-        const struct expr *little = expr_make(x->m, EXPR_LT, v->keep, expr_real(x->m, 0.5), NULL), *one = expr_real(x->m, 1), *zero = expr_real(x->m, 0);
-        const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, v->keep));
-        times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, v->keep, one), NULL);
+    const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
+    if (keep && keep->op == EXPR_SELECT && expr_is_real(keep->arg[2], 0)) { /* what does not go on is forgotten, whatever it was */
+        goes_on = keep->arg[0];
+        keep = keep->arg[1];
+    }
+    if (keep) {
+        const struct expr *little = expr_make(x->m, EXPR_LT, keep, expr_real(x->m, 0.5), NULL), *one = expr_real(x->m, 1);
+        const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, keep));
+        times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, keep, one), NULL);
         if (!expr_is_real(loss, 0)) sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
     }
-    if (!expr_is_real(times, 1)) {
-        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, expr_make(x->m, EXPR_MUL, of[0], times, NULL), 0};
+    if (goes_on || !expr_is_real(times, 1)) {
+        const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
+        if (goes_on) stays_of = expr_make(x->m, EXPR_SELECT, goes_on, stays_of, zero);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, stays_of, 0};
         if (rest) {
             s->operand[s->operands++] = loops_ref(x->l, rest - 1);
             const struct expr *left = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), times, NULL);
+            if (goes_on) left = expr_make(x->m, EXPR_SELECT, goes_on, left, zero);
             s->assign[s->assigns++] = (struct assign){loops_ref(x->l, rest - 1), FOLD_SET, left, 0};
         }
     }

@@ -39,6 +39,7 @@ struct separation {
     const struct expr *decay[MOST_DECAYS], *written[MOST_DECAYS];
     struct value made[2];      /* the maps of the features, while they are written */
     int chunk_axis;
+    const struct expr *id[2]; /* by side: what has to be the same for query and key, or NULL */
     const struct expr *before, *end[2]; /* a query's chunk is the first; by side, the last key before the chunk */
 };
 
@@ -285,13 +286,35 @@ static const struct expr *kept(struct separation *x, const struct node *n, const
     return a && b ? make(x, EXPR_MUL, a, b) : a ? a : b;
 }
 
+/* Whether the id at x is that at the last key before a chunk. */
+static const struct expr *same_id(const struct separation *x, const struct expr *position, const struct expr *end)
+{
+    const struct expr *like = x->id[KEY], *a = expr_id(x->m, EXPR_ID, like->name, like->arg[0], position, NULL);
+    return make(x, EXPR_EQ, a, expr_id(x->m, EXPR_ID, like->name, like->arg[0], end, NULL));
+}
+
+/* The last key before a chunk, or of all. */
+static const struct expr *end_before(const struct separation *x, const struct expr *chunk, int64_t length)
+{
+    const struct expr *begin = make(x, EXPR_MUL, chunk, expr_int(x->m, length));
+    return make(x, EXPR_SUB, make(x, EXPR_MIN, begin, expr_leaf(x->m, EXPR_SIZE, x->stream)), expr_int(x->m, 1));
+}
+
+/* The state before a chunk is of the keys whose id is that of the last of them. */
+static const struct expr *of_last_id(const struct separation *x, const struct expr *e, int64_t chunk)
+{
+    const struct expr *end = end_before(x, expr_leaf(x->m, EXPR_INDEX, x->chunk_axis), chunk);
+    return expr_make(x->m, EXPR_SELECT, same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
+}
+
 /* The map of one side's features, over the weight's axes that it runs along, then the axis of the features. Its number, or -1. */
-static int feature_map(struct separation *x, const struct node *n, enum side side, int axis)
+static int feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk)
 {
     x->made[side] = graph_value(GRAPH_MAP, 0, NULL);
     struct value *v = &x->made[side];
     v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
     if (!v->expr) return -1;
+    if (side == KEY && x->id[KEY]) v->expr = of_last_id(x, v->expr, chunk);
     for (int k = 0; k < x->value->rank; k++) {
         bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) || (expr_axes(v->expr) >> x->value->axes[k] & 1);
         for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
@@ -304,6 +327,35 @@ static int feature_map(struct separation *x, const struct node *n, enum side sid
 }
 
 /* ---- the regions ---- */
+
+/* The query has to have the key's id. */
+static bool id_region(struct separation *x, const struct expr *where)
+{
+    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
+    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0]) return false;
+    const struct expr *of_query = b->arg[1] == key ? a : b, *of_key = b->arg[1] == key ? b : a;
+    if (of_key->arg[1] != key || (x->id[KEY] && (x->id[KEY] != of_key || x->id[QUERY] != of_query))) return false;
+    x->id[QUERY] = of_query;
+    x->id[KEY] = of_key;
+    return true;
+}
+
+/* What is left of the region without what it says of ids; NULL: nothing. */
+static const struct expr *without_ids(struct separation *x, const struct expr *where)
+{
+    if (where->op != EXPR_AND) return id_region(x, where) ? NULL : where;
+    const struct expr *a = without_ids(x, where->arg[0]), *b = without_ids(x, where->arg[1]);
+    return a && b ? make(x, EXPR_AND, a, b) : a ? a : b;
+}
+
+/* Whether no query's last key lies behind the query. */
+static bool not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
+{
+    int64_t distance;
+    if (last->op == EXPR_MIN) return not_ahead(x, last->arg[0], query) || not_ahead(x, last->arg[1], query);
+    if (last->op == EXPR_MAX) return not_ahead(x, last->arg[0], query) && not_ahead(x, last->arg[1], query);
+    return known_difference(x->m, query, last, &distance) && distance >= 0;
+}
 
 /* The last key that a query sees, where it sees all up to that and a query behind it as many or more; NULL for any other region. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
@@ -378,6 +430,11 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
         const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, plan->chunk));
         state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
         state.keep = kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
+        if (x->id[KEY]) { /* all of it, or another id begins */
+            const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis), *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+            const struct expr *goes_on = same_id(x, end_before(x, next, plan->chunk), end_before(x, chunk, plan->chunk));
+            state.keep = expr_make(x->m, EXPR_SELECT, goes_on, state.keep ? state.keep : expr_real(x->m, 1), expr_real(x->m, 0));
+        }
     }
     if (chunk_axis < 0) state.where = plan->region;
     graph_insert(x->g, x->weight, state);
@@ -411,9 +468,15 @@ static bool make_plan(struct separation *x, struct plan *plan)
             plan->user[plan->users++] = w;
         }
     if (!plan->users) return false;
-    plan->region = where;
+    x->id[QUERY] = x->id[KEY] = NULL;
+    plan->region = where ? without_ids(x, where) : NULL;
     if (!prefix_region(x, &plan->region, &plan->last))
         return none(x, "its mask has no carried state ('none', 'causal', 'prefix' and what these make have), for a state only takes keys in") != NULL;
+    if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies behind it */
+        if (!plan->last || !not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
+            return none(x, "its mask lets a query see keys of its own id behind it, and such a state is not carried") != NULL;
+        plan->region = make(x, EXPR_AND, plan->region, make(x, EXPR_EQ, x->id[QUERY], x->id[KEY]));
+    }
     x->last = plan->last;
     x->decays = 0;
     plan->near = far;
@@ -429,6 +492,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
+    if (plan->features && x->id[KEY] && x->exponentials) return none(x, "features that are exponentials are not carried by ids yet") != NULL;
     for (int k = 0; k < x->decays && plan->features; k++) plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
@@ -455,7 +519,8 @@ static void rewrite(struct separation *x, struct plan *plan)
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* the graph's own moves */
     *weight = *x->value;
     x->value = weight;
-    int query = feature_map(x, plan->features, QUERY, feature_axis), key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis);
+    int query = feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
+        key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
     if (key < 0) return;
     x->c->features = plan->features->features;
     x->g->value[x->weight].expr = plan->near;
@@ -484,7 +549,9 @@ static void rewrite(struct separation *x, struct plan *plan)
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
-        both.expr = make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), expr_leaf(m, EXPR_OPERAND, 1));
+        const struct expr *met = expr_leaf(m, EXPR_OPERAND, 1); /* by queries of its id */
+        if (x->id[KEY]) met = expr_make(m, EXPR_SELECT, same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), met, expr_real(m, 0));
+        both.expr = make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), met);
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from cases import AFFINE, DENSE, DOCUMENTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
+from cases import AFFINE, DENSE, DOCUMENTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')   # quiet: whether the kernel was compiled before does not matter
@@ -115,6 +115,7 @@ ARRAYS = {
     'ids_of_wrong_rank': (DOCUMENTS, array('document', zeros(5, dtype=np.int32)), 1, ['in/document.npy', r'\[5\]', r'\[1, 5\]']),
     'ids_that_are_no_integers': (DOCUMENTS, array('document', zeros(1, 5)), 1, ['in/document.npy', 'f4']),
     'ids_out_of_range': (DOCUMENTS, array('document', np.array([[1, 2, 3, 2 ** 31, 5]])), 1, ['in/document.npy', 'range|int32|i32']),
+    'ids_that_fall': (PACKED, array('document', np.array([[0, 0, 3, 1, 1]], np.int32)), 1, ['in/document.npy', r'\[0, 3\]', 'from 3 to 1', 'algorithm=quadratic']),
     'q_rank_3': (SOFTMAX, array('q', zeros(2, 5, 8)), 1, ['in/q.npy', r'\[2, 5, 8\]']),
     'q_rank_0': (SOFTMAX, array('q', np.float32(1)), 1, ['in/q.npy', '4 dimensions']),
     'q_rank_9': (SOFTMAX, array('q', zeros(1, 1, 1, 1, 1, 1, 1, 1, 8)), 1, ['in/q.npy', 'dimensions']),

@@ -167,8 +167,8 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            if (kernel->param[p].dtype == ATTN_I32) /* runs of keys that share an id, in no order */
-                ((int32_t *)(void *)c.param[p].data)[i] = (int32_t)floor(4 * number(10 + (uint64_t)p, (uint64_t)(i / 29)));
+            if (kernel->param[p].dtype == ATTN_I32) /* runs of keys that share an id, in ascending order */
+                ((int32_t *)(void *)c.param[p].data)[i] = (int32_t)(i / 29) - 3;
             else if (kernel->param[p].dtype == ATTN_F64)
                 ((double *)(void *)c.param[p].data)[i] = x;
             else
