@@ -349,7 +349,8 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
 /* A condition on the current ranges of all axes without which the region has no point in them, because of the ids it reads; NULL: none is known. */
 const struct expr *region_reached(struct module *m, const struct expr *region);
 
-/* ---- emitted C (emit.c: the files; emit_loops.c: statements; emit_expr.c: expressions; emit_vector.c: vector types and functions) ---- */
+/* ---- emitted C (emit.c: the files; emit_tasks.c: functions; emit_loops.c: statements; emit_expr.c: maps; emit_address.c: numbers and addresses;
+   emit_vector.c: vector types and functions) ---- */
 
 /* The compilations of a product. `command` is the reproducing command. */
 void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out);
@@ -422,6 +423,9 @@ int64_t ranges_workspace(const struct compilation *c);
 void emit_map(struct emitter *x, const struct stmt *s);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);
+/* A number of the emitted type (`narrow`: float), the shortest that reads back; the sign of a binary operator, or NULL. */
+const char *emit_number(const struct emitter *x, double value, bool narrow);
+const char *emit_infix(enum expr_op op);
 /* The address of element `r`, as C: "q + (i0 + i) * q_row + d". */
 const char *emit_address(struct emitter *x, const struct ref *r);
 /* The element itself: "q[(i0 + i) * q_row + d]". */

@@ -40,225 +40,6 @@ static const char *format(const struct nest *n, const char *text, ...)
     return made;
 }
 
-/* ---- numbers, sizes, addresses ---- */
-
-const char *emit_size(const struct module *m, int axis)
-{
-    switch (m->axis[axis].source) {
-    case SIZE_CONSTANT: return arena_printf(m->arena, "%lld", (long long)m->axis[axis].extent);
-#define SIZE(name, text) \
-    case SIZE_##name: return text;
-        SIZE(BATCH, "batch") SIZE(KV_HEADS, "kv_heads") SIZE(MEMBERS, "members") SIZE(N_Q, "n_q") SIZE(N_K, "n_k") SIZE(CHUNKS, "chunks")
-#undef SIZE
-    }
-    return "0";
-}
-
-const char *emit_name(struct arena *arena, const char *name)
-{
-    char *made = arena_copy(arena, name);
-    for (char *c = made; *c; c++)
-        if (*c == '.') *c = '_';
-    return made;
-}
-
-/* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
-bool emit_tiled(const struct emitter *x, int axis)
-{
-    return x->m->axis[axis].source == SIZE_N_Q || x->m->axis[axis].source == SIZE_N_K;
-}
-
-const char *emit_first(const struct emitter *x, int axis)
-{
-    return x->cut[axis] ? arena_printf(x->m->arena, "%s0", x->m->axis[axis].name) : "0";
-}
-
-const char *emit_end(const struct emitter *x, int axis)
-{
-    const char *name = x->m->axis[axis].name;
-    if (emit_tiled(x, axis)) return arena_printf(x->m->arena, "%s1 - %s0", name, name);
-    return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
-}
-
-bool emit_part(const struct emitter *x, const struct array *a, int k)
-{
-    const struct axis *axis = &x->m->axis[a->axes[k]];
-    return a->kind == ARRAY_TILE && axis->source == SIZE_CONSTANT && a->extent[k] < axis->extent;
-}
-
-/* Whether the range of the axis has two variables. */
-static bool ranged(const struct emitter *x, int axis)
-{
-    return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && x->m->axis[axis].source == SIZE_CHUNKS);
-}
-
-static const char *number(const struct emitter *x, double value, bool narrow)
-{
-    if (isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
-    if (isnan(value)) return "NAN";
-    if (narrow && fabs(value) >= 3.4028234663852886e38) return value > 0 ? "FLT_MAX" : "-FLT_MAX";
-    if (narrow && (float)value == 0) value = 0;
-    if (!narrow && fabs(value) >= 1.7976931348623157e308) return value > 0 ? "DBL_MAX" : "-DBL_MAX";
-    char text[48];
-    int digits = narrow ? 9 : 17;
-    for (int d = 1; d <= digits; d++) {
-        snprintf(text, sizeof text, "%.*g", d, value);
-        if (narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
-    }
-    return arena_printf(x->m->arena, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
-}
-
-static const char *infix(enum expr_op op)
-{
-    switch ((int)op) {
-    case EXPR_ADD: return "+";
-    case EXPR_SUB: return "-";
-    case EXPR_MUL: return "*";
-    case EXPR_DIV: return "/";
-    case EXPR_MOD: return "%";
-    case EXPR_LT: return "<";
-    case EXPR_LE: return "<=";
-    case EXPR_EQ: return "==";
-    case EXPR_NE: return "!=";
-    case EXPR_AND: return "&&";
-    case EXPR_OR: return "||";
-    default: return NULL;
-    }
-}
-
-static bool is_sum(const struct expr *e)
-{
-    return e->op == EXPR_ADD || e->op == EXPR_SUB;
-}
-
-/* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not matter. */
-static bool stands_bare(const struct expr *e, int k)
-{
-    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD || e->op == EXPR_DRAWN;
-    return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
-}
-
-static const char *integer_text(struct emitter *x, const struct expr *e, bool inner);
-
-/* The id at a position: of a key as it stands in the array, else with care for its ends. */
-static const char *id_text(struct emitter *x, const struct expr *e)
-{
-    struct arena *arena = x->m->arena;
-    const char *array = emit_name(arena, e->name), *at = integer_text(x, e->arg[1], false);
-    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K) return arena_printf(arena, "%s[%s]", array, at);
-    return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
-}
-
-/* Without outer parentheses; `inner` adds them to what is not a single name or number. */
-static const char *integer_text(struct emitter *x, const struct expr *e, bool inner)
-{
-    struct arena *arena = x->m->arena;
-    const char *name = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? x->m->axis[e->integer].name : "";
-    switch ((int)e->op) {
-    case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
-    case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_LO: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
-    case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
-    case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
-    default: break;
-    }
-    if (e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) return emit_id_end(x, e);
-    if (e->op == EXPR_ID) return id_text(x, e);
-    const char *part[3] = {"", "", ""}, *a, *b, *made;
-    for (int k = 0; k < expr_arity(e->op); k++) part[k] = integer_text(x, e->arg[k], !stands_bare(e, k));
-    a = part[0], b = part[1];
-    if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
-        made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
-    else if (infix(e->op))
-        made = arena_printf(arena, "%s %s %s", a, infix(e->op), b);
-    else
-        switch ((int)e->op) {
-        case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
-        case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
-        case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
-        case EXPR_MIN: return arena_printf(arena, "least(%s, %s)", a, b);
-        case EXPR_MAX: return arena_printf(arena, "most(%s, %s)", a, b);
-        case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
-        case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
-        case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
-        default: made = "0";
-        }
-    return inner ? arena_printf(arena, "(%s)", made) : made;
-}
-
-const char *emit_integer(struct emitter *x, const struct expr *e)
-{
-    return integer_text(x, e, false);
-}
-
-const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
-{
-    const struct array *a = &x->l->array[r->of];
-    struct arena *arena = x->m->arena;
-    for (int k = 0; k < r->rank; k++) {
-        if (ref_axis(r, k) != axis) continue;
-        if (k == a->rank - 1) return "1";
-        enum size_source source = x->m->axis[a->axes[k]].source;
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && (x->m->axis[a->axes[k]].source == SIZE_N_Q || x->m->axis[a->axes[k]].source == SIZE_N_K))
-            return arena_printf(arena, "%s_row", a->name);
-        int64_t constant = 1;
-        const char *text = NULL;
-        if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */
-            return arena_printf(arena, "%lld", (long long)(x->l->slot / (a->dtype == DTYPE_F64 ? 8 : 4)));
-        for (int s = k + 1; s < a->rank; s++) {
-            if (a->kind == ARRAY_TILE)
-                constant *= a->extent[s];
-            else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT)
-                constant *= x->m->axis[a->axes[s]].extent;
-            else
-                text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s])) : emit_size(x->m, a->axes[s]);
-        }
-        if (!text) return arena_printf(arena, "%lld", (long long)constant);
-        return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
-    }
-    return "0";
-}
-
-/* "array + offset" as an element of the array. */
-const char *emit_element(struct emitter *x, const struct ref *r)
-{
-    char *made = arena_copy(x->m->arena, emit_address(x, r));
-    char *plus = strstr(made, " + ");
-    if (!plus) return arena_printf(x->m->arena, "%s[0]", made);
-    *plus = 0;
-    return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
-}
-
-/* Pointers to INPUT, PARAM and OUTPUT arrays already stand at the element of the axes with one variable (b, g, m). */
-const char *emit_address(struct emitter *x, const struct ref *r)
-{
-    const struct array *a = &x->l->array[r->of];
-    struct arena *arena = x->m->arena;
-    const char *made = emit_name(arena, a->name);
-    for (int k = 0; k < r->rank; k++) {
-        if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
-        if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* the stride of the array's own axis k */
-        along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
-        const char *stride = emit_stride(x, &along, a->axes[k]);
-        int axis = ref_axis(r, k);
-        bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
-        const char *index;
-        if (local)
-            index = x->m->axis[axis].name;
-        else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
-            index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
-        else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
-            index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
-        else
-            index = integer_text(x, r->sub[k], true);
-        made = strcmp(stride, "1") == 0 ? arena_printf(arena, "%s + %s", made, index)
-                                        : arena_printf(arena, "%s + %s * %s", made, index, strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
-    }
-    return made;
-}
-
 /* ---- levels ---- */
 
 static bool depends(const struct nest *n, const struct expr *e, int axis)
@@ -415,13 +196,13 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
 {
     struct emitter *x = n->x;
     const char *suffix = x->suffix;
-    if (e->op == EXPR_REAL) return (struct term){number(x, e->real, false), KIND_DOUBLE, false, false};
+    if (e->op == EXPR_REAL) return (struct term){emit_number(x, e->real, false), KIND_DOUBLE, false, false};
     if (e->type != TYPE_REAL || n->lane < 0 || !depends(n, e, n->lane)) return as_double(n, term_of(n, e, level));
     struct term arg[3] = {{"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}, {"", KIND_DOUBLE, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++)
         arg[k] = e->op == EXPR_SELECT && k == 0 ? as_bool(n, term_of(n, e->arg[k], level)) : wide_term(n, e->arg[k], level);
     const char *a = wrapped(n, arg[0].c), *b = wrapped(n, arg[1].c), *c = wrapped(n, arg[2].c);
-    if (infix(e->op)) return (struct term){format(n, "%s %s %s", a, infix(e->op), b), KIND_DOUBLE, true, false};
+    if (emit_infix(e->op)) return (struct term){format(n, "%s %s %s", a, emit_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", a), KIND_DOUBLE, true, false};
     /* the rest lane by lane */
     int number = x->temporaries++;
@@ -456,7 +237,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     struct emitter *x = n->x;
     bool vector = n->lane >= 0 && depends(n, e, n->lane);
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
-    if (!vector && !has_real(e)) return (struct term){integer_text(x, e, false), kind, false, false};
+    if (!vector && !has_real(e)) return (struct term){emit_integer(x, e), kind, false, false};
     if (!vector) { /* comparisons of reals, and what is made of them */
         const char *part[3] = {"", "", ""};
         bool exact = !expr_has(e, EXPR_OPERAND);
@@ -464,12 +245,12 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
             struct term t = term_of(n, e->arg[k], level);
             bool compares = e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
             bool reals = compares && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL), constant = e->arg[k]->op == EXPR_REAL;
-            if (reals && exact && constant) t = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+            if (reals && exact && constant) t = (struct term){emit_number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
             part[k] = wrapped(n, reals ? exact ? as_double(n, t).c : as_real(n, t).c : kind == KIND_INT && t.kind == KIND_BOOL ? as_int(n, t).c : t.c);
         }
         if (e->op == EXPR_NOT) return (struct term){format(n, "!%s", part[0]), kind, false, false};
         if (e->op == EXPR_SELECT) return (struct term){format(n, "%s ? %s : %s", part[0], part[1], part[2]), kind, false, false};
-        if (infix(e->op)) return (struct term){format(n, "%s %s %s", part[0], infix(e->op), part[1]), kind, false, false};
+        if (emit_infix(e->op)) return (struct term){format(n, "%s %s %s", part[0], emit_infix(e->op), part[1]), kind, false, false};
         if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", part[0]), kind, false, false};
         if (e->op == EXPR_ABS) return (struct term){format(n, "(int64_t)llabs(%s)", part[0]), kind, false, false};
         const char *function = e->op == EXPR_MIN ? "least" : e->op == EXPR_MAX ? "most" : "floor_mod";
@@ -491,7 +272,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     bool reals = e->arg[1] && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
     if (reals && e->op != EXPR_SELECT && !expr_has(e, EXPR_OPERAND)) {
         const char *left = wrapped(n, wide_term(n, e->arg[0], level).c), *right = wrapped(n, wide_term(n, e->arg[1], level).c);
-        return (struct term){format(n, "%s %s %s", left, infix(e->op), right), KIND_BOOL, true, false};
+        return (struct term){format(n, "%s %s %s", left, emit_infix(e->op), right), KIND_BOOL, true, false};
     }
     struct term a = term_of(n, e->arg[0], level), b = e->arg[1] ? term_of(n, e->arg[1], level) : (struct term){"", KIND_INT, false, false};
     const char *p, *q;
@@ -502,10 +283,10 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     case EXPR_NE:
         if (a.kind == KIND_REAL || b.kind == KIND_REAL || a.kind == KIND_DOUBLE || b.kind == KIND_DOUBLE) {
             a = as_real(n, a), b = as_real(n, b);
-            return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, true};
+            return (struct term){format(n, "%s %s %s", wrapped(n, a.c), emit_infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, true};
         }
         a = as_int(n, a), b = as_int(n, b);
-        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, false};
+        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), emit_infix(e->op), wrapped(n, b.c)), KIND_BOOL, true, false};
     case EXPR_AND:
     case EXPR_OR: {
         a = as_bool(n, a), b = as_bool(n, b);
@@ -542,7 +323,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     }
     b = as_int(n, b);
     q = wrapped(n, b.c);
-    if (infix(e->op)) return (struct term){format(n, "%s %s %s", p, infix(e->op), q), KIND_INT, true, false};
+    if (emit_infix(e->op)) return (struct term){format(n, "%s %s %s", p, emit_infix(e->op), q), KIND_INT, true, false};
     if (e->op == EXPR_FLOORMOD) {
         struct term r = name_term(n, (struct term){format(n, "%s %% %s", p, q), KIND_INT, true, false}, level, format(n, "r%d", n->x->temporaries++));
         return (struct term){format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r.c, r.c, r.c, q, q), KIND_INT, true, false};
@@ -555,12 +336,12 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
-        struct term t = e->op == EXPR_REAL ? (struct term){number(n->x, e->real, false), KIND_DOUBLE, false, false} : term_of(n, e, level);
+        struct term t = e->op == EXPR_REAL ? (struct term){emit_number(n->x, e->real, false), KIND_DOUBLE, false, false} : term_of(n, e, level);
         return as_double(n, t);
     }
-    if (infix(e->op)) {
+    if (emit_infix(e->op)) {
         struct term a = double_term(n, e->arg[0], level), b = double_term(n, e->arg[1], level);
-        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), infix(e->op), wrapped(n, b.c)), KIND_DOUBLE, a.vector || b.vector, false};
+        return (struct term){format(n, "%s %s %s", wrapped(n, a.c), emit_infix(e->op), wrapped(n, b.c)), KIND_DOUBLE, a.vector || b.vector, false};
     }
     return as_double(n, term_of(n, e, level));
 }
@@ -570,7 +351,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     struct emitter *x = n->x;
     if (e->op == EXPR_OPERAND) return load(n, (int)e->integer);
     bool narrow = x->m->dtype != DTYPE_F64;
-    if (e->op == EXPR_REAL) return (struct term){number(x, e->real, narrow), KIND_REAL, false, false};
+    if (e->op == EXPR_REAL) return (struct term){emit_number(x, e->real, narrow), KIND_REAL, false, false};
     bool vector = n->lane >= 0 && depends(n, e, n->lane);
     if (e->op == EXPR_SIN || e->op == EXPR_COS) {
         struct term a = double_term(n, e->arg[0], level);
@@ -586,14 +367,14 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     for (int k = 0; k < expr_arity(e->op); k++) {
         bool condition = e->op == EXPR_SELECT && k == 0;
         if (exact && e->arg[k]->op == EXPR_REAL)
-            arg[k] = (struct term){number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
+            arg[k] = (struct term){emit_number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
         else
             arg[k] = term_of(n, e->arg[k], level);
         arg[k] = condition ? as_bool(n, arg[k]) : exact ? as_double(n, arg[k]) : as_real(n, arg[k]);
     }
     enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
     const char *a = arg[0].c, *b = arg[1].c, *c = arg[2].c, *f = !exact && narrow ? "f" : "";
-    if (infix(e->op)) return (struct term){format(n, "%s %s %s", wrapped(n, a), infix(e->op), wrapped(n, b)), kind, vector, false};
+    if (emit_infix(e->op)) return (struct term){format(n, "%s %s %s", wrapped(n, a), emit_infix(e->op), wrapped(n, b)), kind, vector, false};
     if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", wrapped(n, a)), kind, vector, false};
     if (e->op == EXPR_SELECT) {
         if (!vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a), wrapped(n, b), wrapped(n, c)), kind, false, false};
@@ -645,22 +426,22 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     const struct module *m = n->x->m;
     switch ((int)e->op) {
     case EXPR_OPERAND: text_add(out, "%s", n->x->l->array[n->s->operand[e->integer].of].name); return;
-    case EXPR_REAL: text_add(out, "%s", number(n->x, e->real, m->dtype != DTYPE_F64)); return;
+    case EXPR_REAL: text_add(out, "%s", emit_number(n->x, e->real, m->dtype != DTYPE_F64)); return;
     case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
     case EXPR_INDEX: text_add(out, "%s", m->axis[e->integer].name); return;
     case EXPR_SIZE: text_add(out, "%s", emit_size(m, (int)e->integer)); return;
     default: break;
     }
-    const char *between = infix(e->op) ? infix(e->op) : ",";
-    if (!infix(e->op))
+    const char *between = emit_infix(e->op) ? emit_infix(e->op) : ",";
+    if (!emit_infix(e->op))
         text_add(out, "%s(%s%s", expr_name(e->op), e->name ? e->name : "", e->name ? ", " : "");
     else if (inner)
         text_add(out, "(");
     for (int k = 0; k < expr_arity(e->op); k++) {
-        if (k) text_add(out, infix(e->op) ? " %s " : "%s ", between);
-        describe_expr(n, e->arg[k], infix(e->op) != NULL, out);
+        if (k) text_add(out, emit_infix(e->op) ? " %s " : "%s ", between);
+        describe_expr(n, e->arg[k], emit_infix(e->op) != NULL, out);
     }
-    if (!infix(e->op) || inner) text_add(out, ")");
+    if (!emit_infix(e->op) || inner) text_add(out, ")");
 }
 
 static void describe(const struct nest *n)
