@@ -4,7 +4,7 @@
 
 /* What a scalar operation of a map costs, an exponential or the like, and an element of a state when a chunk is folded into it. Measured on a
    machine with 64-byte vectors whose products reach 85% of its peak: maps go through memory, folds read and write five numbers. */
-enum { MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8 };
+static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8;
 
 static double map_cost(const struct expr *e)
 {

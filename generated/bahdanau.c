@@ -30,9 +30,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 487424 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 487424 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 280576 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 384000 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 384000 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 210432 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp bahdanau.c … -lattnrt -lm */
 #include "bahdanau.h"
 
@@ -201,15 +201,15 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
     float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
     float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 250880); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 251904); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 252928); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 253952); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 319488); /* [e: 64, i: 256] */
+    float *const old_max = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 250880); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 251904); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 252928); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 318464); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 385024); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 450560); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 102400); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -450,15 +450,15 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
     float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
     float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 250880); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 251904); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 252928); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 253952); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 319488); /* [e: 64, i: 256] */
+    float *const old_max = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 250880); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 251904); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 252928); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 318464); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 385024); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 450560); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 102400); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -697,15 +697,15 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     float *const key = (float *)(void *)(work + 32768); /* [a: 64, j: 144] */
     float *const weight = (float *)(void *)(work + 69632); /* [j: 144, i: 128] */
     float *const row_max = (float *)(void *)(work + 143360); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 143872); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 144384); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 144896); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 145408); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 178176); /* [e: 64, i: 128] */
+    float *const old_max = (float *)(void *)(work + 32768); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 143872); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 144384); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 144896); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 177664); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 210944); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 243712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 69632); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -809,7 +809,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -817,13 +817,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){bahdanau_rows_v4, 256, 487424};
+        return (struct version){.rows = bahdanau_rows_v4, .tile = 256, .own = 384000};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){bahdanau_rows_v3, 256, 487424};
+        return (struct version){.rows = bahdanau_rows_v3, .tile = 256, .own = 384000};
 #endif
-    return (struct version){bahdanau_rows_any, 128, 280576};
+    return (struct version){.rows = bahdanau_rows_any, .tile = 128, .own = 210432};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -862,7 +867,8 @@ int bahdanau_params_init(struct bahdanau_params *params, uint64_t seed, void *st
 
 size_t bahdanau_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_params *params, const float *q, const float *k, const float *v,
@@ -879,14 +885,15 @@ int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_p
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

@@ -32,9 +32,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 386624 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 386624 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 212032 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 385024 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 385024 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 210944 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp cosine.c … -lattnrt -lm */
 #include "cosine.h"
 
@@ -186,18 +186,18 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 576); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 149056); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 150080); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 151104); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 152128); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 153152); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218688); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 149504); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 150528); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 151552); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 217088); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 284224); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349760); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 282624); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 348160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -439,18 +439,18 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 576); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 149056); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 150080); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 151104); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 152128); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 153152); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218688); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 149504); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 150528); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 151552); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 217088); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 284224); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349760); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 282624); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 348160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -690,18 +690,18 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 576); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 1088); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 74816); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 75328); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 75840); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 76352); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 76864); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 109632); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 74752); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 75264); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 75776); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 108544); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 142400); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 175168); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 141312); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 174080); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -823,7 +823,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -831,13 +831,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){cosine_rows_v4, 256, 386624};
+        return (struct version){.rows = cosine_rows_v4, .tile = 256, .own = 385024};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){cosine_rows_v3, 256, 386624};
+        return (struct version){.rows = cosine_rows_v3, .tile = 256, .own = 385024};
 #endif
-    return (struct version){cosine_rows_any, 128, 212032};
+    return (struct version){.rows = cosine_rows_any, .tile = 128, .own = 210944};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -876,7 +881,8 @@ int cosine_params_init(struct cosine_params *params, uint64_t seed, void *storag
 
 size_t cosine_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int cosine_forward(const struct attn_problem *problem, const struct cosine_params *params, const float *q, const float *k, const float *v,
@@ -892,14 +898,15 @@ int cosine_forward(const struct attn_problem *problem, const struct cosine_param
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

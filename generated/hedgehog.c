@@ -47,13 +47,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 331 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 741632 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 741632 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 427264 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 365312 bytes of workspace a thread
+   Linear from 277 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 353856 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #include "hedgehog.h"
 
@@ -76,6 +76,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -214,24 +232,24 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
     float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 172032); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 172608); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 209472); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 210048); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 210624); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 211200); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 358656); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 506112); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 507136); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 508160); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 573696); /* [e: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 132096); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 132096); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 65536); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 168960); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 205824); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 65536); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 205824); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 205824); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 353280); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 500736); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 501760); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 502784); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 568320); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 639232); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 704768); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 168960); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -444,16 +462,201 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 128; f += 16) {
+        store_v4(state + (chunk - chunk0) * 8320 + f, splat_v4(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_v4(4, 64, 64, 64,
+               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_2_in = load_v4(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_v4(key_2_in, load_v4(key + c * 64 + j));
+            }
+            store_v4(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_4 + j, splat_v4(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_2_0 = load_v4(key_2 + j);
+            vec_v4 key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 key_3_new1 = exp_v4(load_v4(key + c * 64 + j) - key_2_0);
+                store_v4(key_3 + c * 64 + j, key_3_new1);
+                key_4_in += key_3_new1;
+            }
+            store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_4_2 = load_v4(key_4 + j);
+            vec_v4 key_7_in = load_v4(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(key_3 + c * 64 + j, load_v4(key_3 + c * 64 + j) / key_4_2);
+                const vec_v4 key_3 = load_v4(key + c * 64 + j);
+                const vec_v4 key_new4 = -key_3;
+                store_v4(key + c * 64 + j, key_new4);
+                key_7_in = max_v4(key_7_in, key_new4);
+            }
+            store_v4(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_9 + j, splat_v4(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_6 = load_v4(key_7 + j);
+            vec_v4 key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 key_5 = load_v4(key + c * 64 + j);
+                const vec_v4 key_new7 = exp_v4(key_5 - key_7_6);
+                store_v4(key + c * 64 + j, key_new7);
+                key_9_in += key_new7;
+            }
+            store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_9_8 = load_v4(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(key + c * 64 + j, load_v4(key + c * 64 + j) / key_9_8);
+            }
+        }
+        /* key_11 = select(f < 64, key_3, key) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t f = 0; f < 128; f++) {
+                store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+            }
+        }
+        /* state += key_11 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_11 + f * 64 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 8320 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_11 * v */
+        dot_v4(4, 64, 128, j1 - j0,
+               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new9 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 8320 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 8320 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -463,392 +666,283 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
-    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
-    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
-    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 128; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 128; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_wq * q_tile */
-                dot_v4(4, 64, 64, 64,
-                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query_2 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_2 + i, splat_v4(-INFINITY));
-                }
-                /* query_2 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_2_in = load_v4(query_2 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        query_2_in = max_v4(query_2_in, load_v4(query + c * 64 + i));
-                    }
-                    store_v4(query_2 + i, query_2_in);
-                }
-                /* query_4 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_4 + i, splat_v4(0.0f));
-                }
-                /* query_3 = exp(query - query_2); query_4 += query_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_2_0 = load_v4(query_2 + i);
-                    vec_v4 query_4_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 64 + i) - query_2_0);
-                        store_v4(query_3 + c * 64 + i, query_3_new1);
-                        query_4_in += query_3_new1;
-                    }
-                    store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
-                }
-                /* query_7 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_7 + i, splat_v4(-INFINITY));
-                }
-                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_4_2 = load_v4(query_4 + i);
-                    vec_v4 query_7_in = load_v4(query_7 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_v4(query_3 + c * 64 + i, load_v4(query_3 + c * 64 + i) / query_4_2);
-                        const vec_v4 query_3 = load_v4(query + c * 64 + i);
-                        const vec_v4 query_new4 = -query_3;
-                        store_v4(query + c * 64 + i, query_new4);
-                        query_7_in = max_v4(query_7_in, query_new4);
-                    }
-                    store_v4(query_7 + i, query_7_in);
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_9 + i, splat_v4(0.0f));
-                }
-                /* query = exp(query - query_7); query_9 += query */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_7_6 = load_v4(query_7 + i);
-                    vec_v4 query_9_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 query_5 = load_v4(query + c * 64 + i);
-                        const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
-                        store_v4(query + c * 64 + i, query_new7);
-                        query_9_in += query_new7;
-                    }
-                    store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
-                }
-                /* query = query / query_9 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_9_8 = load_v4(query_9 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_v4(query + c * 64 + i, load_v4(query + c * 64 + i) / query_9_8);
-                    }
-                }
-                /* query_12 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_12 + i, splat_v4(0.0f));
-                }
-                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_12_in = {0};
-                    for (int64_t f = 0; f < 128; f++) {
-                        const vec_v4 query_11_new9 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
-                        store_v4(query_11 + f * 64 + i, query_11_new9);
-                        query_12_in += query_11_new9 * state[f];
-                    }
-                    store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_13[e][i] = sum over f of state_2 * query_11 */
-                dot_v4(4, 64, 64, 128,
-                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_12[c][j] = sum over d of features_wk * k_tile */
-                    dot_v4(4, 64, 64, 64,
-                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
-                    /* key_13 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_13 + j, splat_v4(-INFINITY));
-                    }
-                    /* key_13 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_13_in = load_v4(key_13 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            key_13_in = max_v4(key_13_in, load_v4(key_12 + c * 64 + j));
-                        }
-                        store_v4(key_13 + j, key_13_in);
-                    }
-                    /* key_15 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_15 + j, splat_v4(0.0f));
-                    }
-                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_13_10 = load_v4(key_13 + j);
-                        vec_v4 key_15_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_v4 key_14_new11 = exp_v4(load_v4(key_12 + c * 64 + j) - key_13_10);
-                            store_v4(key_14 + c * 64 + j, key_14_new11);
-                            key_15_in += key_14_new11;
-                        }
-                        store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
-                    }
-                    /* key_18 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_18 + j, splat_v4(-INFINITY));
-                    }
-                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_15_12 = load_v4(key_15 + j);
-                        vec_v4 key_18_in = load_v4(key_18 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_v4(key_14 + c * 64 + j, load_v4(key_14 + c * 64 + j) / key_15_12);
-                            const vec_v4 key_12_13 = load_v4(key_12 + c * 64 + j);
-                            const vec_v4 key_12_new14 = -key_12_13;
-                            store_v4(key_12 + c * 64 + j, key_12_new14);
-                            key_18_in = max_v4(key_18_in, key_12_new14);
-                        }
-                        store_v4(key_18 + j, key_18_in);
-                    }
-                    /* key_20 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_20 + j, splat_v4(0.0f));
-                    }
-                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_18_16 = load_v4(key_18 + j);
-                        vec_v4 key_20_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_v4 key_12_15 = load_v4(key_12 + c * 64 + j);
-                            const vec_v4 key_12_new17 = exp_v4(key_12_15 - key_18_16);
-                            store_v4(key_12 + c * 64 + j, key_12_new17);
-                            key_20_in += key_12_new17;
-                        }
-                        store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
-                    }
-                    /* key_12 = key_12 / key_20 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_20_18 = load_v4(key_20 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_v4(key_12 + c * 64 + j, load_v4(key_12 + c * 64 + j) / key_20_18);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_14 * query_3 */
-                    dot_v4(4, 64, j1 - j0, 64,
-                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_12 * query */
-                    dot_v4(4, 64, j1 - j0, 64,
-                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
-                    /* score = score + score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_21 = load_v4(row_sum + i) + load_v4(query_12 + i);
-                    const mask_v4 t_22 = t_21 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_13 + e * 64 + i)) /
-                            t_21));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_wq * q_tile */
             dot_v4(4, 64, 64, 64,
-                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key_2 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_2 + j, splat_v4(-INFINITY));
+                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_2 + i, splat_v4(-INFINITY));
             }
-            /* key_2 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_2_in = load_v4(key_2 + j);
+            /* query_2 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_2_in = load_v4(query_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    key_2_in = max_v4(key_2_in, load_v4(key + c * 64 + j));
+                    query_2_in = max_v4(query_2_in, load_v4(query + c * 64 + i));
                 }
-                store_v4(key_2 + j, key_2_in);
+                store_v4(query_2 + i, query_2_in);
             }
-            /* key_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_4 + j, splat_v4(0.0f));
+            /* query_4 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_4 + i, splat_v4(0.0f));
             }
-            /* key_3 = exp(key - key_2); key_4 += key_3 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_2_23 = load_v4(key_2 + j);
-                vec_v4 key_4_in = {0};
+            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_2_11 = load_v4(query_2 + i);
+                vec_v4 query_4_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 key_3_new24 = exp_v4(load_v4(key + c * 64 + j) - key_2_23);
-                    store_v4(key_3 + c * 64 + j, key_3_new24);
-                    key_4_in += key_3_new24;
+                    const vec_v4 query_3_new12 = exp_v4(load_v4(query + c * 64 + i) - query_2_11);
+                    store_v4(query_3 + c * 64 + i, query_3_new12);
+                    query_4_in += query_3_new12;
                 }
-                store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+                store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
             }
-            /* key_7 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_7 + j, splat_v4(-INFINITY));
+            /* query_7 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_7 + i, splat_v4(-INFINITY));
             }
-            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_4_25 = load_v4(key_4 + j);
-                vec_v4 key_7_in = load_v4(key_7 + j);
+            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_4_13 = load_v4(query_4 + i);
+                vec_v4 query_7_in = load_v4(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(key_3 + c * 64 + j, load_v4(key_3 + c * 64 + j) / key_4_25);
-                    const vec_v4 key_26 = load_v4(key + c * 64 + j);
-                    const vec_v4 key_new27 = -key_26;
-                    store_v4(key + c * 64 + j, key_new27);
-                    key_7_in = max_v4(key_7_in, key_new27);
+                    store_v4(query_3 + c * 64 + i, load_v4(query_3 + c * 64 + i) / query_4_13);
+                    const vec_v4 query_14 = load_v4(query + c * 64 + i);
+                    const vec_v4 query_new15 = -query_14;
+                    store_v4(query + c * 64 + i, query_new15);
+                    query_7_in = max_v4(query_7_in, query_new15);
                 }
-                store_v4(key_7 + j, key_7_in);
+                store_v4(query_7 + i, query_7_in);
             }
-            /* key_9 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_9 + j, splat_v4(0.0f));
+            /* query_9 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_9 + i, splat_v4(0.0f));
             }
-            /* key = exp(key - key_7); key_9 += key */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_7_29 = load_v4(key_7 + j);
-                vec_v4 key_9_in = {0};
+            /* query = exp(query - query_7); query_9 += query */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_7_17 = load_v4(query_7 + i);
+                vec_v4 query_9_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 key_28 = load_v4(key + c * 64 + j);
-                    const vec_v4 key_new30 = exp_v4(key_28 - key_7_29);
-                    store_v4(key + c * 64 + j, key_new30);
-                    key_9_in += key_new30;
+                    const vec_v4 query_16 = load_v4(query + c * 64 + i);
+                    const vec_v4 query_new18 = exp_v4(query_16 - query_7_17);
+                    store_v4(query + c * 64 + i, query_new18);
+                    query_9_in += query_new18;
                 }
-                store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+                store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
             }
-            /* key = key / key_9 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_9_31 = load_v4(key_9 + j);
+            /* query = query / query_9 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_9_19 = load_v4(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(key + c * 64 + j, load_v4(key + c * 64 + j) / key_9_31);
+                    store_v4(query + c * 64 + i, load_v4(query + c * 64 + i) / query_9_19);
                 }
             }
-            /* key_11 = select(f < 64, key_3, key) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            /* query_12 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_12 + i, splat_v4(0.0f));
+            }
+            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_12_in = {0};
                 for (int64_t f = 0; f < 128; f++) {
-                    store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+                    const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
+                    store_v4(query_11 + f * 64 + i, query_11_new20);
+                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                }
+                store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_13[e][i] = sum over f of state_2 * query_11 */
+            dot_v4(4, 64, 64, 128,
+                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
                 }
             }
-            /* state += key_11 */
-            for (int64_t f = 0; f < 128; f++) {
-                vec_v4 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
+                dot_v4(4, 64, 64, 64,
+                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_11 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    store_v4(key_13 + j, splat_v4(-INFINITY));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_13 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_13_in = load_v4(key_13 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        key_13_in = max_v4(key_13_in, load_v4(key_12 + c * 64 + j));
+                    }
+                    store_v4(key_13 + j, key_13_in);
+                }
+                /* key_15 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_15 + j, splat_v4(0.0f));
+                }
+                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_13_21 = load_v4(key_13 + j);
+                    vec_v4 key_15_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v4 key_14_new22 = exp_v4(load_v4(key_12 + c * 64 + j) - key_13_21);
+                        store_v4(key_14 + c * 64 + j, key_14_new22);
+                        key_15_in += key_14_new22;
+                    }
+                    store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+                }
+                /* key_18 = -INFINITY */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_18 + j, splat_v4(-INFINITY));
+                }
+                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_15_23 = load_v4(key_15 + j);
+                    vec_v4 key_18_in = load_v4(key_18 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v4(key_14 + c * 64 + j, load_v4(key_14 + c * 64 + j) / key_15_23);
+                        const vec_v4 key_12_24 = load_v4(key_12 + c * 64 + j);
+                        const vec_v4 key_12_new25 = -key_12_24;
+                        store_v4(key_12 + c * 64 + j, key_12_new25);
+                        key_18_in = max_v4(key_18_in, key_12_new25);
+                    }
+                    store_v4(key_18 + j, key_18_in);
+                }
+                /* key_20 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_20 + j, splat_v4(0.0f));
+                }
+                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_18_27 = load_v4(key_18 + j);
+                    vec_v4 key_20_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v4 key_12_26 = load_v4(key_12 + c * 64 + j);
+                        const vec_v4 key_12_new28 = exp_v4(key_12_26 - key_18_27);
+                        store_v4(key_12 + c * 64 + j, key_12_new28);
+                        key_20_in += key_12_new28;
+                    }
+                    store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
+                }
+                /* key_12 = key_12 / key_20 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_20_29 = load_v4(key_20 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v4(key_12 + c * 64 + j, load_v4(key_12 + c * 64 + j) / key_20_29);
+                    }
+                }
+                /* score[j][i] = sum over c of key_14 * query_3 */
+                dot_v4(4, 64, j1 - j0, 64,
+                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_12 * query */
+                dot_v4(4, 64, j1 - j0, 64,
+                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                /* score = score + score_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_30 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_31 = (i0 + i + lane_v4) + t_30;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_11 * v */
-            dot_v4(4, 64, 128, j1 - j0,
-                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_32 = load_v4(row_sum + i) + load_v4(query_12 + i);
+                const mask_v4 t_33 = t_32 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_33, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_13 + e * 64 + i)) / t_32));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -985,24 +1079,24 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
     float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 133120); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 134144); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 135168); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 172032); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 172608); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 209472); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 210048); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 210624); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 211200); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 358656); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 506112); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 507136); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 508160); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 573696); /* [e: 64, i: 256] */
+    float *const query_7 = (float *)(void *)(work + 65536); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 132096); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 132096); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 65536); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 168960); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 205824); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 65536); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 205824); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 205824); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 353280); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 500736); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 501760); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 502784); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 568320); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 639232); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 704768); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 168960); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1215,16 +1309,201 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 128; f += 8) {
+        store_v3(state + (chunk - chunk0) * 8320 + f, splat_v3(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_v3(2, 64, 64, 64,
+               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_2_in = load_v3(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_v3(key_2_in, load_v3(key + c * 64 + j));
+            }
+            store_v3(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_4 + j, splat_v3(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_2_0 = load_v3(key_2 + j);
+            vec_v3 key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 key_3_new1 = exp_v3(load_v3(key + c * 64 + j) - key_2_0);
+                store_v3(key_3 + c * 64 + j, key_3_new1);
+                key_4_in += key_3_new1;
+            }
+            store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_4_2 = load_v3(key_4 + j);
+            vec_v3 key_7_in = load_v3(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(key_3 + c * 64 + j, load_v3(key_3 + c * 64 + j) / key_4_2);
+                const vec_v3 key_3 = load_v3(key + c * 64 + j);
+                const vec_v3 key_new4 = -key_3;
+                store_v3(key + c * 64 + j, key_new4);
+                key_7_in = max_v3(key_7_in, key_new4);
+            }
+            store_v3(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_9 + j, splat_v3(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_6 = load_v3(key_7 + j);
+            vec_v3 key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 key_5 = load_v3(key + c * 64 + j);
+                const vec_v3 key_new7 = exp_v3(key_5 - key_7_6);
+                store_v3(key + c * 64 + j, key_new7);
+                key_9_in += key_new7;
+            }
+            store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_9_8 = load_v3(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(key + c * 64 + j, load_v3(key + c * 64 + j) / key_9_8);
+            }
+        }
+        /* key_11 = select(f < 64, key_3, key) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t f = 0; f < 128; f++) {
+                store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+            }
+        }
+        /* state += key_11 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_11 + f * 64 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 8320 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_11 * v */
+        dot_v3(2, 64, 128, j1 - j0,
+               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new9 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 8320 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 8320 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1234,392 +1513,283 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
-    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
-    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
-    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 128; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 128; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_wq * q_tile */
-                dot_v3(2, 64, 64, 64,
-                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query_2 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_2 + i, splat_v3(-INFINITY));
-                }
-                /* query_2 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_2_in = load_v3(query_2 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        query_2_in = max_v3(query_2_in, load_v3(query + c * 64 + i));
-                    }
-                    store_v3(query_2 + i, query_2_in);
-                }
-                /* query_4 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_4 + i, splat_v3(0.0f));
-                }
-                /* query_3 = exp(query - query_2); query_4 += query_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_2_0 = load_v3(query_2 + i);
-                    vec_v3 query_4_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 64 + i) - query_2_0);
-                        store_v3(query_3 + c * 64 + i, query_3_new1);
-                        query_4_in += query_3_new1;
-                    }
-                    store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
-                }
-                /* query_7 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_7 + i, splat_v3(-INFINITY));
-                }
-                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_4_2 = load_v3(query_4 + i);
-                    vec_v3 query_7_in = load_v3(query_7 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_v3(query_3 + c * 64 + i, load_v3(query_3 + c * 64 + i) / query_4_2);
-                        const vec_v3 query_3 = load_v3(query + c * 64 + i);
-                        const vec_v3 query_new4 = -query_3;
-                        store_v3(query + c * 64 + i, query_new4);
-                        query_7_in = max_v3(query_7_in, query_new4);
-                    }
-                    store_v3(query_7 + i, query_7_in);
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_9 + i, splat_v3(0.0f));
-                }
-                /* query = exp(query - query_7); query_9 += query */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_7_6 = load_v3(query_7 + i);
-                    vec_v3 query_9_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 query_5 = load_v3(query + c * 64 + i);
-                        const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
-                        store_v3(query + c * 64 + i, query_new7);
-                        query_9_in += query_new7;
-                    }
-                    store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
-                }
-                /* query = query / query_9 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_9_8 = load_v3(query_9 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_v3(query + c * 64 + i, load_v3(query + c * 64 + i) / query_9_8);
-                    }
-                }
-                /* query_12 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_12 + i, splat_v3(0.0f));
-                }
-                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_12_in = {0};
-                    for (int64_t f = 0; f < 128; f++) {
-                        const vec_v3 query_11_new9 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
-                        store_v3(query_11 + f * 64 + i, query_11_new9);
-                        query_12_in += query_11_new9 * state[f];
-                    }
-                    store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_13[e][i] = sum over f of state_2 * query_11 */
-                dot_v3(2, 64, 64, 128,
-                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_12[c][j] = sum over d of features_wk * k_tile */
-                    dot_v3(2, 64, 64, 64,
-                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
-                    /* key_13 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_13 + j, splat_v3(-INFINITY));
-                    }
-                    /* key_13 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_13_in = load_v3(key_13 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            key_13_in = max_v3(key_13_in, load_v3(key_12 + c * 64 + j));
-                        }
-                        store_v3(key_13 + j, key_13_in);
-                    }
-                    /* key_15 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_15 + j, splat_v3(0.0f));
-                    }
-                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_13_10 = load_v3(key_13 + j);
-                        vec_v3 key_15_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_v3 key_14_new11 = exp_v3(load_v3(key_12 + c * 64 + j) - key_13_10);
-                            store_v3(key_14 + c * 64 + j, key_14_new11);
-                            key_15_in += key_14_new11;
-                        }
-                        store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
-                    }
-                    /* key_18 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_18 + j, splat_v3(-INFINITY));
-                    }
-                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_15_12 = load_v3(key_15 + j);
-                        vec_v3 key_18_in = load_v3(key_18 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_v3(key_14 + c * 64 + j, load_v3(key_14 + c * 64 + j) / key_15_12);
-                            const vec_v3 key_12_13 = load_v3(key_12 + c * 64 + j);
-                            const vec_v3 key_12_new14 = -key_12_13;
-                            store_v3(key_12 + c * 64 + j, key_12_new14);
-                            key_18_in = max_v3(key_18_in, key_12_new14);
-                        }
-                        store_v3(key_18 + j, key_18_in);
-                    }
-                    /* key_20 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_20 + j, splat_v3(0.0f));
-                    }
-                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_18_16 = load_v3(key_18 + j);
-                        vec_v3 key_20_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_v3 key_12_15 = load_v3(key_12 + c * 64 + j);
-                            const vec_v3 key_12_new17 = exp_v3(key_12_15 - key_18_16);
-                            store_v3(key_12 + c * 64 + j, key_12_new17);
-                            key_20_in += key_12_new17;
-                        }
-                        store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
-                    }
-                    /* key_12 = key_12 / key_20 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_20_18 = load_v3(key_20 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_v3(key_12 + c * 64 + j, load_v3(key_12 + c * 64 + j) / key_20_18);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_14 * query_3 */
-                    dot_v3(2, 64, j1 - j0, 64,
-                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_12 * query */
-                    dot_v3(2, 64, j1 - j0, 64,
-                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
-                    /* score = score + score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_21 = load_v3(row_sum + i) + load_v3(query_12 + i);
-                    const mask_v3 t_22 = t_21 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_13 + e * 64 + i)) /
-                            t_21));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_wq * q_tile */
             dot_v3(2, 64, 64, 64,
-                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key_2 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_2 + j, splat_v3(-INFINITY));
+                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_2 + i, splat_v3(-INFINITY));
             }
-            /* key_2 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_2_in = load_v3(key_2 + j);
+            /* query_2 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_2_in = load_v3(query_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    key_2_in = max_v3(key_2_in, load_v3(key + c * 64 + j));
+                    query_2_in = max_v3(query_2_in, load_v3(query + c * 64 + i));
                 }
-                store_v3(key_2 + j, key_2_in);
+                store_v3(query_2 + i, query_2_in);
             }
-            /* key_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_4 + j, splat_v3(0.0f));
+            /* query_4 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_4 + i, splat_v3(0.0f));
             }
-            /* key_3 = exp(key - key_2); key_4 += key_3 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_2_23 = load_v3(key_2 + j);
-                vec_v3 key_4_in = {0};
+            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_2_11 = load_v3(query_2 + i);
+                vec_v3 query_4_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 key_3_new24 = exp_v3(load_v3(key + c * 64 + j) - key_2_23);
-                    store_v3(key_3 + c * 64 + j, key_3_new24);
-                    key_4_in += key_3_new24;
+                    const vec_v3 query_3_new12 = exp_v3(load_v3(query + c * 64 + i) - query_2_11);
+                    store_v3(query_3 + c * 64 + i, query_3_new12);
+                    query_4_in += query_3_new12;
                 }
-                store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+                store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
             }
-            /* key_7 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_7 + j, splat_v3(-INFINITY));
+            /* query_7 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_7 + i, splat_v3(-INFINITY));
             }
-            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_4_25 = load_v3(key_4 + j);
-                vec_v3 key_7_in = load_v3(key_7 + j);
+            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_4_13 = load_v3(query_4 + i);
+                vec_v3 query_7_in = load_v3(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(key_3 + c * 64 + j, load_v3(key_3 + c * 64 + j) / key_4_25);
-                    const vec_v3 key_26 = load_v3(key + c * 64 + j);
-                    const vec_v3 key_new27 = -key_26;
-                    store_v3(key + c * 64 + j, key_new27);
-                    key_7_in = max_v3(key_7_in, key_new27);
+                    store_v3(query_3 + c * 64 + i, load_v3(query_3 + c * 64 + i) / query_4_13);
+                    const vec_v3 query_14 = load_v3(query + c * 64 + i);
+                    const vec_v3 query_new15 = -query_14;
+                    store_v3(query + c * 64 + i, query_new15);
+                    query_7_in = max_v3(query_7_in, query_new15);
                 }
-                store_v3(key_7 + j, key_7_in);
+                store_v3(query_7 + i, query_7_in);
             }
-            /* key_9 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_9 + j, splat_v3(0.0f));
+            /* query_9 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_9 + i, splat_v3(0.0f));
             }
-            /* key = exp(key - key_7); key_9 += key */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_7_29 = load_v3(key_7 + j);
-                vec_v3 key_9_in = {0};
+            /* query = exp(query - query_7); query_9 += query */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_7_17 = load_v3(query_7 + i);
+                vec_v3 query_9_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 key_28 = load_v3(key + c * 64 + j);
-                    const vec_v3 key_new30 = exp_v3(key_28 - key_7_29);
-                    store_v3(key + c * 64 + j, key_new30);
-                    key_9_in += key_new30;
+                    const vec_v3 query_16 = load_v3(query + c * 64 + i);
+                    const vec_v3 query_new18 = exp_v3(query_16 - query_7_17);
+                    store_v3(query + c * 64 + i, query_new18);
+                    query_9_in += query_new18;
                 }
-                store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+                store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
             }
-            /* key = key / key_9 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_9_31 = load_v3(key_9 + j);
+            /* query = query / query_9 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_9_19 = load_v3(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(key + c * 64 + j, load_v3(key + c * 64 + j) / key_9_31);
+                    store_v3(query + c * 64 + i, load_v3(query + c * 64 + i) / query_9_19);
                 }
             }
-            /* key_11 = select(f < 64, key_3, key) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            /* query_12 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_12 + i, splat_v3(0.0f));
+            }
+            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_12_in = {0};
                 for (int64_t f = 0; f < 128; f++) {
-                    store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+                    const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
+                    store_v3(query_11 + f * 64 + i, query_11_new20);
+                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                }
+                store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_13[e][i] = sum over f of state_2 * query_11 */
+            dot_v3(2, 64, 64, 128,
+                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
                 }
             }
-            /* state += key_11 */
-            for (int64_t f = 0; f < 128; f++) {
-                vec_v3 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
+                dot_v3(2, 64, 64, 64,
+                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_11 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    store_v3(key_13 + j, splat_v3(-INFINITY));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_13 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_13_in = load_v3(key_13 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        key_13_in = max_v3(key_13_in, load_v3(key_12 + c * 64 + j));
+                    }
+                    store_v3(key_13 + j, key_13_in);
+                }
+                /* key_15 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_15 + j, splat_v3(0.0f));
+                }
+                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_13_21 = load_v3(key_13 + j);
+                    vec_v3 key_15_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v3 key_14_new22 = exp_v3(load_v3(key_12 + c * 64 + j) - key_13_21);
+                        store_v3(key_14 + c * 64 + j, key_14_new22);
+                        key_15_in += key_14_new22;
+                    }
+                    store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+                }
+                /* key_18 = -INFINITY */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_18 + j, splat_v3(-INFINITY));
+                }
+                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_15_23 = load_v3(key_15 + j);
+                    vec_v3 key_18_in = load_v3(key_18 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v3(key_14 + c * 64 + j, load_v3(key_14 + c * 64 + j) / key_15_23);
+                        const vec_v3 key_12_24 = load_v3(key_12 + c * 64 + j);
+                        const vec_v3 key_12_new25 = -key_12_24;
+                        store_v3(key_12 + c * 64 + j, key_12_new25);
+                        key_18_in = max_v3(key_18_in, key_12_new25);
+                    }
+                    store_v3(key_18 + j, key_18_in);
+                }
+                /* key_20 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_20 + j, splat_v3(0.0f));
+                }
+                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_18_27 = load_v3(key_18 + j);
+                    vec_v3 key_20_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_v3 key_12_26 = load_v3(key_12 + c * 64 + j);
+                        const vec_v3 key_12_new28 = exp_v3(key_12_26 - key_18_27);
+                        store_v3(key_12 + c * 64 + j, key_12_new28);
+                        key_20_in += key_12_new28;
+                    }
+                    store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
+                }
+                /* key_12 = key_12 / key_20 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_20_29 = load_v3(key_20 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_v3(key_12 + c * 64 + j, load_v3(key_12 + c * 64 + j) / key_20_29);
+                    }
+                }
+                /* score[j][i] = sum over c of key_14 * query_3 */
+                dot_v3(2, 64, j1 - j0, 64,
+                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_12 * query */
+                dot_v3(2, 64, j1 - j0, 64,
+                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                /* score = score + score_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_30 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_31 = (i0 + i + lane_v3) + t_30;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_11 * v */
-            dot_v3(2, 64, 128, j1 - j0,
-                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_32 = load_v3(row_sum + i) + load_v3(query_12 + i);
+                const mask_v3 t_33 = t_32 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_33, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_13 + e * 64 + i)) / t_32));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -1754,24 +1924,24 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     float *const query_2 = (float *)(void *)(work + 32768); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 33280); /* [c: 64, i: 128] */
     float *const query_4 = (float *)(void *)(work + 66048); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 66560); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 67072); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 67584); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 104448); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 105024); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 141888); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 142464); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 143040); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 143616); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 217344); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 291072); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 291584); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 292096); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 324864); /* [e: 64, i: 128] */
+    float *const query_7 = (float *)(void *)(work + 32768); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 66048); /* [i: 128] */
+    float *const key = (float *)(void *)(work + 66048); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 102912); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 103488); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 140352); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 102912); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 140352); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 140352); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 214080); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 32768); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 287808); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 288320); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 321088); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 357632); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 390400); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 102912); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1984,16 +2154,201 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void hedgehog_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void hedgehog_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_wk = call->params->features_wk + g * 64 * 64;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 128; f += 4) {
+        store_any(state + (chunk - chunk0) * 8320 + f, splat_any(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_wk * k_tile */
+        dot_any(2, 64, 64, 64,
+               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(-INFINITY));
+        }
+        /* key_2 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_2_in = load_any(key_2 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                key_2_in = max_any(key_2_in, load_any(key + c * 64 + j));
+            }
+            store_any(key_2 + j, key_2_in);
+        }
+        /* key_4 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_4 + j, splat_any(0.0f));
+        }
+        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_2_0 = load_any(key_2 + j);
+            vec_any key_4_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any key_3_new1 = exp_any(load_any(key + c * 64 + j) - key_2_0);
+                store_any(key_3 + c * 64 + j, key_3_new1);
+                key_4_in += key_3_new1;
+            }
+            store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+        }
+        /* key_7 = -INFINITY */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(-INFINITY));
+        }
+        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_4_2 = load_any(key_4 + j);
+            vec_any key_7_in = load_any(key_7 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(key_3 + c * 64 + j, load_any(key_3 + c * 64 + j) / key_4_2);
+                const vec_any key_3 = load_any(key + c * 64 + j);
+                const vec_any key_new4 = -key_3;
+                store_any(key + c * 64 + j, key_new4);
+                key_7_in = max_any(key_7_in, key_new4);
+            }
+            store_any(key_7 + j, key_7_in);
+        }
+        /* key_9 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_9 + j, splat_any(0.0f));
+        }
+        /* key = exp(key - key_7); key_9 += key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_6 = load_any(key_7 + j);
+            vec_any key_9_in = {0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any key_5 = load_any(key + c * 64 + j);
+                const vec_any key_new7 = exp_any(key_5 - key_7_6);
+                store_any(key + c * 64 + j, key_new7);
+                key_9_in += key_new7;
+            }
+            store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+        }
+        /* key = key / key_9 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_9_8 = load_any(key_9 + j);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(key + c * 64 + j, load_any(key + c * 64 + j) / key_9_8);
+            }
+        }
+        /* key_11 = select(f < 64, key_3, key) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t f = 0; f < 128; f++) {
+                store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+            }
+        }
+        /* state += key_11 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_11 + f * 64 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 8320 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_11 * v */
+        dot_any(2, 64, 128, j1 - j0,
+               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new9 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 8320 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 8320 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -2003,422 +2358,320 @@ static void hedgehog_linear_any(const struct call *call, int64_t task, unsigned 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 33280); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 33536); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 33792); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(work + 66560); /* [f: 128] */
-    float *const state_rest = (float *)(void *)(work + 67072); /* [f: 128] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 128, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 100352); /* [f: 128, e: 64] */
-    float *const query = (float *)(void *)(work + 133120); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(work + 149504); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 149760); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 166144); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 166400); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 166656); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(work + 166912); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 183296); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(work + 183552); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(work + 199936); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(work + 200192); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(work + 200448); /* [j: 64] */
-    float *const score = (float *)(void *)(work + 200704); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 217088); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(work + 233472); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 266240); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 266496); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 266752); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(work + 267008); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 283392); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 299776); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
+    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
+    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
+    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 316160); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 332544); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 348928); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 128; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 128; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_wq * q_tile */
-                dot_any(2, 64, 64, 64,
-                       features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query_2 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_2 + i, splat_any(-INFINITY));
-                }
-                /* query_2 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_2_in = load_any(query_2 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        query_2_in = max_any(query_2_in, load_any(query + c * 64 + i));
-                    }
-                    store_any(query_2 + i, query_2_in);
-                }
-                /* query_4 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_4 + i, splat_any(0.0f));
-                }
-                /* query_3 = exp(query - query_2); query_4 += query_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_2_0 = load_any(query_2 + i);
-                    vec_any query_4_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_any query_3_new1 = exp_any(load_any(query + c * 64 + i) - query_2_0);
-                        store_any(query_3 + c * 64 + i, query_3_new1);
-                        query_4_in += query_3_new1;
-                    }
-                    store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
-                }
-                /* query_7 = -INFINITY */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_7 + i, splat_any(-INFINITY));
-                }
-                /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_4_2 = load_any(query_4 + i);
-                    vec_any query_7_in = load_any(query_7 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_any(query_3 + c * 64 + i, load_any(query_3 + c * 64 + i) / query_4_2);
-                        const vec_any query_3 = load_any(query + c * 64 + i);
-                        const vec_any query_new4 = -query_3;
-                        store_any(query + c * 64 + i, query_new4);
-                        query_7_in = max_any(query_7_in, query_new4);
-                    }
-                    store_any(query_7 + i, query_7_in);
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_9 + i, splat_any(0.0f));
-                }
-                /* query = exp(query - query_7); query_9 += query */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_7_6 = load_any(query_7 + i);
-                    vec_any query_9_in = {0};
-                    for (int64_t c = 0; c < 64; c++) {
-                        const vec_any query_5 = load_any(query + c * 64 + i);
-                        const vec_any query_new7 = exp_any(query_5 - query_7_6);
-                        store_any(query + c * 64 + i, query_new7);
-                        query_9_in += query_new7;
-                    }
-                    store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
-                }
-                /* query = query / query_9 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_9_8 = load_any(query_9 + i);
-                    for (int64_t c = 0; c < 64; c++) {
-                        store_any(query + c * 64 + i, load_any(query + c * 64 + i) / query_9_8);
-                    }
-                }
-                /* query_12 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_12 + i, splat_any(0.0f));
-                }
-                /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_12_in = {0};
-                    for (int64_t f = 0; f < 128; f++) {
-                        const vec_any query_11_new9 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 +
-                            i);
-                        store_any(query_11 + f * 64 + i, query_11_new9);
-                        query_12_in += query_11_new9 * state[f];
-                    }
-                    store_any(query_12 + i, load_any(query_12 + i) + query_12_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_13[e][i] = sum over f of state_2 * query_11 */
-                dot_any(2, 64, 64, 128,
-                       state_2, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_12[c][j] = sum over d of features_wk * k_tile */
-                    dot_any(2, 64, 64, 64,
-                           features_wk, 1, 64, k_tile, 64, key_12, 64, 0, NULL, NULL);
-                    /* key_13 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_13 + j, splat_any(-INFINITY));
-                    }
-                    /* key_13 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_13_in = load_any(key_13 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            key_13_in = max_any(key_13_in, load_any(key_12 + c * 64 + j));
-                        }
-                        store_any(key_13 + j, key_13_in);
-                    }
-                    /* key_15 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_15 + j, splat_any(0.0f));
-                    }
-                    /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_13_10 = load_any(key_13 + j);
-                        vec_any key_15_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_any key_14_new11 = exp_any(load_any(key_12 + c * 64 + j) - key_13_10);
-                            store_any(key_14 + c * 64 + j, key_14_new11);
-                            key_15_in += key_14_new11;
-                        }
-                        store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
-                    }
-                    /* key_18 = -INFINITY */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_18 + j, splat_any(-INFINITY));
-                    }
-                    /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_15_12 = load_any(key_15 + j);
-                        vec_any key_18_in = load_any(key_18 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_any(key_14 + c * 64 + j, load_any(key_14 + c * 64 + j) / key_15_12);
-                            const vec_any key_12_13 = load_any(key_12 + c * 64 + j);
-                            const vec_any key_12_new14 = -key_12_13;
-                            store_any(key_12 + c * 64 + j, key_12_new14);
-                            key_18_in = max_any(key_18_in, key_12_new14);
-                        }
-                        store_any(key_18 + j, key_18_in);
-                    }
-                    /* key_20 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_20 + j, splat_any(0.0f));
-                    }
-                    /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_18_16 = load_any(key_18 + j);
-                        vec_any key_20_in = {0};
-                        for (int64_t c = 0; c < 64; c++) {
-                            const vec_any key_12_15 = load_any(key_12 + c * 64 + j);
-                            const vec_any key_12_new17 = exp_any(key_12_15 - key_18_16);
-                            store_any(key_12 + c * 64 + j, key_12_new17);
-                            key_20_in += key_12_new17;
-                        }
-                        store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
-                    }
-                    /* key_12 = key_12 / key_20 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_20_18 = load_any(key_20 + j);
-                        for (int64_t c = 0; c < 64; c++) {
-                            store_any(key_12 + c * 64 + j, load_any(key_12 + c * 64 + j) / key_20_18);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_14 * query_3 */
-                    dot_any(2, 64, j1 - j0, 64,
-                           key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
-                    /* score_2[j][i] = sum over c of key_12 * query */
-                    dot_any(2, 64, j1 - j0, 64,
-                           key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
-                    /* score = score + score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_19 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_20 = (i0 + i + lane_any) + t_19;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_20) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_21 = load_any(row_sum + i) + load_any(query_12 + i);
-                    const mask_any t_22 = t_21 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_13 + e * 64 + i)) /
-                            t_21));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_wk * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_wq * q_tile */
             dot_any(2, 64, 64, 64,
-                   features_wk, 1, 64, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key_2 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_2 + j, splat_any(-INFINITY));
+                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_2 + i, splat_any(-INFINITY));
             }
-            /* key_2 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_2_in = load_any(key_2 + j);
+            /* query_2 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_2_in = load_any(query_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    key_2_in = max_any(key_2_in, load_any(key + c * 64 + j));
+                    query_2_in = max_any(query_2_in, load_any(query + c * 64 + i));
                 }
-                store_any(key_2 + j, key_2_in);
+                store_any(query_2 + i, query_2_in);
             }
-            /* key_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_4 + j, splat_any(0.0f));
+            /* query_4 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_4 + i, splat_any(0.0f));
             }
-            /* key_3 = exp(key - key_2); key_4 += key_3 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_2_23 = load_any(key_2 + j);
-                vec_any key_4_in = {0};
+            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_2_11 = load_any(query_2 + i);
+                vec_any query_4_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any key_3_new24 = exp_any(load_any(key + c * 64 + j) - key_2_23);
-                    store_any(key_3 + c * 64 + j, key_3_new24);
-                    key_4_in += key_3_new24;
+                    const vec_any query_3_new12 = exp_any(load_any(query + c * 64 + i) - query_2_11);
+                    store_any(query_3 + c * 64 + i, query_3_new12);
+                    query_4_in += query_3_new12;
                 }
-                store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+                store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
             }
-            /* key_7 = -INFINITY */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_7 + j, splat_any(-INFINITY));
+            /* query_7 = -INFINITY */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_7 + i, splat_any(-INFINITY));
             }
-            /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_4_25 = load_any(key_4 + j);
-                vec_any key_7_in = load_any(key_7 + j);
+            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_4_13 = load_any(query_4 + i);
+                vec_any query_7_in = load_any(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(key_3 + c * 64 + j, load_any(key_3 + c * 64 + j) / key_4_25);
-                    const vec_any key_26 = load_any(key + c * 64 + j);
-                    const vec_any key_new27 = -key_26;
-                    store_any(key + c * 64 + j, key_new27);
-                    key_7_in = max_any(key_7_in, key_new27);
+                    store_any(query_3 + c * 64 + i, load_any(query_3 + c * 64 + i) / query_4_13);
+                    const vec_any query_14 = load_any(query + c * 64 + i);
+                    const vec_any query_new15 = -query_14;
+                    store_any(query + c * 64 + i, query_new15);
+                    query_7_in = max_any(query_7_in, query_new15);
                 }
-                store_any(key_7 + j, key_7_in);
+                store_any(query_7 + i, query_7_in);
             }
-            /* key_9 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_9 + j, splat_any(0.0f));
+            /* query_9 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_9 + i, splat_any(0.0f));
             }
-            /* key = exp(key - key_7); key_9 += key */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_7_29 = load_any(key_7 + j);
-                vec_any key_9_in = {0};
+            /* query = exp(query - query_7); query_9 += query */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_7_17 = load_any(query_7 + i);
+                vec_any query_9_in = {0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any key_28 = load_any(key + c * 64 + j);
-                    const vec_any key_new30 = exp_any(key_28 - key_7_29);
-                    store_any(key + c * 64 + j, key_new30);
-                    key_9_in += key_new30;
+                    const vec_any query_16 = load_any(query + c * 64 + i);
+                    const vec_any query_new18 = exp_any(query_16 - query_7_17);
+                    store_any(query + c * 64 + i, query_new18);
+                    query_9_in += query_new18;
                 }
-                store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+                store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
             }
-            /* key = key / key_9 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_9_31 = load_any(key_9 + j);
+            /* query = query / query_9 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_9_19 = load_any(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(key + c * 64 + j, load_any(key + c * 64 + j) / key_9_31);
+                    store_any(query + c * 64 + i, load_any(query + c * 64 + i) / query_9_19);
                 }
             }
-            /* key_11 = select(f < 64, key_3, key) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            /* query_12 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_12 + i, splat_any(0.0f));
+            }
+            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_12_in = {0};
                 for (int64_t f = 0; f < 128; f++) {
-                    store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+                    const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 + i);
+                    store_any(query_11 + f * 64 + i, query_11_new20);
+                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                }
+                store_any(query_12 + i, load_any(query_12 + i) + query_12_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_13[e][i] = sum over f of state_2 * query_11 */
+            dot_any(2, 64, 64, 128,
+                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
                 }
             }
-            /* state += key_11 */
-            for (int64_t f = 0; f < 128; f++) {
-                vec_any lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
+                dot_any(2, 64, 64, 64,
+                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_11 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    store_any(key_13 + j, splat_any(-INFINITY));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_13 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_13_in = load_any(key_13 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        key_13_in = max_any(key_13_in, load_any(key_12 + c * 64 + j));
+                    }
+                    store_any(key_13 + j, key_13_in);
+                }
+                /* key_15 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_15 + j, splat_any(0.0f));
+                }
+                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_13_21 = load_any(key_13 + j);
+                    vec_any key_15_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_any key_14_new22 = exp_any(load_any(key_12 + c * 64 + j) - key_13_21);
+                        store_any(key_14 + c * 64 + j, key_14_new22);
+                        key_15_in += key_14_new22;
+                    }
+                    store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+                }
+                /* key_18 = -INFINITY */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_18 + j, splat_any(-INFINITY));
+                }
+                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_15_23 = load_any(key_15 + j);
+                    vec_any key_18_in = load_any(key_18 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_any(key_14 + c * 64 + j, load_any(key_14 + c * 64 + j) / key_15_23);
+                        const vec_any key_12_24 = load_any(key_12 + c * 64 + j);
+                        const vec_any key_12_new25 = -key_12_24;
+                        store_any(key_12 + c * 64 + j, key_12_new25);
+                        key_18_in = max_any(key_18_in, key_12_new25);
+                    }
+                    store_any(key_18 + j, key_18_in);
+                }
+                /* key_20 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_20 + j, splat_any(0.0f));
+                }
+                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_18_27 = load_any(key_18 + j);
+                    vec_any key_20_in = {0};
+                    for (int64_t c = 0; c < 64; c++) {
+                        const vec_any key_12_26 = load_any(key_12 + c * 64 + j);
+                        const vec_any key_12_new28 = exp_any(key_12_26 - key_18_27);
+                        store_any(key_12 + c * 64 + j, key_12_new28);
+                        key_20_in += key_12_new28;
+                    }
+                    store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
+                }
+                /* key_12 = key_12 / key_20 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_20_29 = load_any(key_20 + j);
+                    for (int64_t c = 0; c < 64; c++) {
+                        store_any(key_12 + c * 64 + j, load_any(key_12 + c * 64 + j) / key_20_29);
+                    }
+                }
+                /* score[j][i] = sum over c of key_14 * query_3 */
+                dot_any(2, 64, j1 - j0, 64,
+                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_12 * query */
+                dot_any(2, 64, j1 - j0, 64,
+                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                /* score = score + score_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_30 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_31 = (i0 + i + lane_any) + t_30;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_11 * v */
-            dot_any(2, 64, 128, j1 - j0,
-                   key_11, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_32 = load_any(row_sum + i) + load_any(query_12 + i);
+                const mask_any t_33 = t_32 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_33, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_13 + e * 64 + i)) /
+                        t_32));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void hedgehog_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) hedgehog_queries_any(call, task, part, turn);
     }
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 331 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 277 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v4, 0, 365312};
-        return (struct version){hedgehog_rows_v4, 256, 741632};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 633856};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_v3, 0, 365312};
-        return (struct version){hedgehog_rows_v3, 256, 741632};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 633856};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){hedgehog_linear_any, 0, 365312};
-    return (struct version){hedgehog_rows_any, 128, 427264};
+    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 353856};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2441,6 +2694,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t hedgehog_params_size(void)
 {
     return 0;
@@ -2457,7 +2724,8 @@ int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *st
 
 size_t hedgehog_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q, const float *k, const float *v,
@@ -2472,20 +2740,30 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
     if (!params || !params->features_wq || !params->features_wk) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

@@ -31,13 +31,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 68 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 384576 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 256 queries and 144 keys; 308480 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 384576 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 256 queries and 144 keys; 308480 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 211008 bytes of workspace a thread
-     generic    linear    tiles of 128 queries and 144 keys; 208640 bytes of workspace a thread
+   Linear from 70 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 256 queries and 144 keys; 184000 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 256 queries and 144 keys; 184000 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
+     generic    linear    tiles of 128 queries and 144 keys; 125184 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
 #include "linear_taylor.h"
 
@@ -60,6 +60,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -174,16 +192,16 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 1024); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 149056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 150080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 151104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 216640); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 282176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 347712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -279,51 +297,60 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void linear_taylor_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 80] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
-    float *const state = (float *)(void *)(work + 38016); /* [f: 80] */
-    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 80] */
-    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 71936); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 72960); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 139520); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 140544); /* [e: 64, i: 256] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 206080); /* [d: 64, j: 144] */
-    float *const q_tile = (float *)(void *)(work + 242944); /* [d: 64, i: 256] */
-    /* state = 0.0f; state_rest = 0.0f */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(part->work + 0); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 80] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 37440); /* [d: 64, j: 144] */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 65; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
+        store_v4(state + (chunk - chunk0) * 4240 + f, splat_v4(0.0f));
     }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    /* state_2 = 0.0f */
     for (int64_t e = 0; e < 64; e += 16) {
         for (int64_t f = 0; f < 65; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
+            store_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v4(0.0f));
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -357,81 +384,143 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
-            vec_v4 lane_sums = {0};
+            vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_3 + f * 144 + j);
-                if (j + 16 <= j1 - j0) lane_sums += term;
-                else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             float total = 0;
             for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-            const float more = state_rest[f] + total, sum_then = state[f] + more;
-            state_rest[f] = more - (sum_then - state[f]);
-            state[f] = sum_then;
+            state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_v4(4, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
     }
-    for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = n_q;
-        for (int64_t i0 = 0; i0 < i_end; i0 += 256) {
-            const int64_t i1 = least(i0 + 256, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 256 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-            /* query = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query + i, splat_v4(0.0f));
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void linear_taylor_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 80] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 80] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 4240 + f), splat_v4(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
             }
-            /* query += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_2 = load_v4(q_tile + d * 256 + i);
-                    query_in += q_tile_2 * q_tile_2;
-                }
-                store_v4(query + i, load_v4(query + i) + query_in);
-            }
-            /* q_tile = q_tile * (1.0f / sqrt(query)) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(query + i));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
-                }
-            }
-            /* query_4 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_4 + i, splat_v4(0.0f));
-            }
-            /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_4_in = {0};
-                for (int64_t f = 0; f < 65; f++) {
-                    const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 256 + i) : splat_v4(1.0f);
-                    store_v4(query_3 + f * 256 + i, query_3_new4);
-                    query_4_in += query_3_new4 * state[f];
-                }
-                store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
-            }
-            /* query_5[e][i] = sum over f of state_2 * query_3 */
-            dot_v4(4, 256, 64, 65,
-                   state_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
-            /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_4_5 = load_v4(query_4 + i);
-                const mask_v4 t_6 = query_4_5 == 0.0f;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_5 + e * 256 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(query_5 + e * 256 + i) / query_4_5));
-                }
-            }
-            /* out = query_5, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = query_5[e * 256 + i];
         }
     }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 static void linear_taylor_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256] */
+    float *const query_4 = (float *)(void *)(part->work + 66560); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(part->work + 67584); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 67584); /* [d: 64, i: 256] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query + i, splat_v4(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_2 = load_v4(q_tile + d * 256 + i);
+            query_in += q_tile_2 * q_tile_2;
+        }
+        store_v4(query + i, load_v4(query + i) + query_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(query + i));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
+        }
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_4 + i, splat_v4(0.0f));
+    }
+    /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_4_in = {0};
+        for (int64_t f = 0; f < 65; f++) {
+            const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 256 + i) : splat_v4(1.0f);
+            store_v4(query_3 + f * 256 + i, query_3_new4);
+            query_4_in += query_3_new4 * carried[f];
+        }
+        store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+    }
+    /* query_5[e][i] = sum over f of carried_2 * query_3 */
+    dot_v4(4, 256, 64, 65,
+           carried_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
+    /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_4_5 = load_v4(query_4 + i);
+        const mask_v4 t_6 = query_4_5 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(query_5 + e * 256 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(query_5 + e * 256 + i) / query_4_5));
+        }
+    }
+    /* out = query_5, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_5[e * 256 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256); turn += part->threads) linear_taylor_queries_v4(call, task, part, turn);
+    meet(part);
 }
 #endif
 
@@ -543,16 +632,16 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 1024); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 1600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 149056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 150080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 151104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 216640); /* [e: 64, i: 256] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 282176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 347712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -648,51 +737,60 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void linear_taylor_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 72] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
-    float *const state = (float *)(void *)(work + 38016); /* [f: 72] */
-    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 72] */
-    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 71936); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 72960); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 139520); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 140544); /* [e: 64, i: 256] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 206080); /* [d: 64, j: 144] */
-    float *const q_tile = (float *)(void *)(work + 242944); /* [d: 64, i: 256] */
-    /* state = 0.0f; state_rest = 0.0f */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(part->work + 0); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 72] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 37440); /* [d: 64, j: 144] */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 65; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
+        store_v3(state + (chunk - chunk0) * 4240 + f, splat_v3(0.0f));
     }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    /* state_2 = 0.0f */
     for (int64_t e = 0; e < 64; e += 8) {
         for (int64_t f = 0; f < 65; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
+            store_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v3(0.0f));
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -726,81 +824,143 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
-            vec_v3 lane_sums = {0};
+            vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_3 + f * 144 + j);
-                if (j + 8 <= j1 - j0) lane_sums += term;
-                else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             float total = 0;
             for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-            const float more = state_rest[f] + total, sum_then = state[f] + more;
-            state_rest[f] = more - (sum_then - state[f]);
-            state[f] = sum_then;
+            state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_v3(2, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
     }
-    for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = n_q;
-        for (int64_t i0 = 0; i0 < i_end; i0 += 256) {
-            const int64_t i1 = least(i0 + 256, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 256 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-            /* query = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query + i, splat_v3(0.0f));
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void linear_taylor_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 72] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 72] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 4240 + f), splat_v3(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
             }
-            /* query += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_2 = load_v3(q_tile + d * 256 + i);
-                    query_in += q_tile_2 * q_tile_2;
-                }
-                store_v3(query + i, load_v3(query + i) + query_in);
-            }
-            /* q_tile = q_tile * (1.0f / sqrt(query)) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(query + i));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
-                }
-            }
-            /* query_4 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_4 + i, splat_v3(0.0f));
-            }
-            /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_4_in = {0};
-                for (int64_t f = 0; f < 65; f++) {
-                    const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 256 + i) : splat_v3(1.0f);
-                    store_v3(query_3 + f * 256 + i, query_3_new4);
-                    query_4_in += query_3_new4 * state[f];
-                }
-                store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
-            }
-            /* query_5[e][i] = sum over f of state_2 * query_3 */
-            dot_v3(2, 256, 64, 65,
-                   state_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
-            /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_4_5 = load_v3(query_4 + i);
-                const mask_v3 t_6 = query_4_5 == 0.0f;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_5 + e * 256 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(query_5 + e * 256 + i) / query_4_5));
-                }
-            }
-            /* out = query_5, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = query_5[e * 256 + i];
         }
     }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 static void linear_taylor_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - turn % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256] */
+    float *const query_4 = (float *)(void *)(part->work + 66560); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(part->work + 67584); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 67584); /* [d: 64, i: 256] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query + i, splat_v3(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_2 = load_v3(q_tile + d * 256 + i);
+            query_in += q_tile_2 * q_tile_2;
+        }
+        store_v3(query + i, load_v3(query + i) + query_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(query + i));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
+        }
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_4 + i, splat_v3(0.0f));
+    }
+    /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_4_in = {0};
+        for (int64_t f = 0; f < 65; f++) {
+            const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 256 + i) : splat_v3(1.0f);
+            store_v3(query_3 + f * 256 + i, query_3_new4);
+            query_4_in += query_3_new4 * carried[f];
+        }
+        store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+    }
+    /* query_5[e][i] = sum over f of carried_2 * query_3 */
+    dot_v3(2, 256, 64, 65,
+           carried_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
+    /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_4_5 = load_v3(query_4 + i);
+        const mask_v3 t_6 = query_4_5 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(query_5 + e * 256 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(query_5 + e * 256 + i) / query_4_5));
+        }
+    }
+    /* out = query_5, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_5[e * 256 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256); turn += part->threads) linear_taylor_queries_v3(call, task, part, turn);
+    meet(part);
 }
 #endif
 
@@ -910,16 +1070,16 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 512); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 1088); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 74816); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 75328); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 75840); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 108608); /* [e: 64, i: 128] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 141376); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 174144); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1015,51 +1175,60 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void linear_taylor_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void linear_taylor_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 68] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void linear_taylor_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [f: 65, j: 144] */
-    float *const state = (float *)(void *)(work + 38016); /* [f: 68] */
-    float *const state_rest = (float *)(void *)(work + 38336); /* [f: 68] */
-    float *const state_2 = (float *)(void *)(work + 38656); /* [f: 65, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 55296); /* [f: 65, e: 64] */
-    float *const query = (float *)(void *)(work + 71936); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 72448); /* [f: 65, i: 128] */
-    float *const query_4 = (float *)(void *)(work + 105728); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 106240); /* [e: 64, i: 128] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 139008); /* [d: 64, j: 144] */
-    float *const q_tile = (float *)(void *)(work + 175872); /* [d: 64, i: 128] */
-    /* state = 0.0f; state_rest = 0.0f */
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(part->work + 0); /* [f: 65, j: 144] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 68] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 37440); /* [d: 64, j: 144] */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 65; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
+        store_any(state + (chunk - chunk0) * 4240 + f, splat_any(0.0f));
     }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
+    /* state_2 = 0.0f */
     for (int64_t e = 0; e < 64; e += 4) {
         for (int64_t f = 0; f < 65; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
+            store_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_any(0.0f));
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -1093,109 +1262,178 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, unsi
         }
         /* state += key_3 */
         for (int64_t f = 0; f < 65; f++) {
-            vec_any lane_sums = {0};
+            vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_3 + f * 144 + j);
-                if (j + 4 <= j1 - j0) lane_sums += term;
-                else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             float total = 0;
             for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-            const float more = state_rest[f] + total, sum_then = state[f] + more;
-            state_rest[f] = more - (sum_then - state[f]);
-            state[f] = sum_then;
+            state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
         dot_any(2, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
     }
-    for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = n_q;
-        for (int64_t i0 = 0; i0 < i_end; i0 += 128) {
-            const int64_t i1 = least(i0 + 128, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 128 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-            /* query = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query + i, splat_any(0.0f));
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void linear_taylor_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 65);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 68] */
+    float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
+    float *const carried_rest = (float *)(void *)(part->shared + 320); /* [f: 68] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 4240 + f), splat_any(1));
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_any(1));
             }
-            /* query += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_2 = load_any(q_tile + d * 128 + i);
-                    query_in += q_tile_2 * q_tile_2;
-                }
-                store_any(query + i, load_any(query + i) + query_in);
-            }
-            /* q_tile = q_tile * (1.0f / sqrt(query)) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_3 = 1.0f / sqrt_any(load_any(query + i));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
-                }
-            }
-            /* query_4 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_4 + i, splat_any(0.0f));
-            }
-            /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_4_in = {0};
-                for (int64_t f = 0; f < 65; f++) {
-                    const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 128 + i) : splat_any(1.0f);
-                    store_any(query_3 + f * 128 + i, query_3_new4);
-                    query_4_in += query_3_new4 * state[f];
-                }
-                store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
-            }
-            /* query_5[e][i] = sum over f of state_2 * query_3 */
-            dot_any(2, 128, 64, 65,
-                   state_2, 1, 64, query_3, 128, query_5, 128, 0, NULL, NULL);
-            /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_4_5 = load_any(query_4 + i);
-                const mask_any t_6 = query_4_5 == 0.0f;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_5 + e * 128 + i, pick_any(t_6, splat_any(0.0f), load_any(query_5 + e * 128 + i) / query_4_5));
-                }
-            }
-            /* out = query_5, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = query_5[e * 128 + i];
         }
     }
+}
+
+/* A tile of queries meets the states. */
+static void linear_taylor_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - turn % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
+    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 128] */
+    float *const query_4 = (float *)(void *)(part->work + 33280); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(part->work + 33792); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 33792); /* [d: 64, i: 128] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query + i, splat_any(0.0f));
+    }
+    /* query += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_2 = load_any(q_tile + d * 128 + i);
+            query_in += q_tile_2 * q_tile_2;
+        }
+        store_any(query + i, load_any(query + i) + query_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_3 = 1.0f / sqrt_any(load_any(query + i));
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
+        }
+    }
+    /* query_4 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_4 + i, splat_any(0.0f));
+    }
+    /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_4_in = {0};
+        for (int64_t f = 0; f < 65; f++) {
+            const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 128 + i) : splat_any(1.0f);
+            store_any(query_3 + f * 128 + i, query_3_new4);
+            query_4_in += query_3_new4 * carried[f];
+        }
+        store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+    }
+    /* query_5[e][i] = sum over f of carried_2 * query_3 */
+    dot_any(2, 128, 64, 65,
+           carried_2, 1, 64, query_3, 128, query_5, 128, 0, NULL, NULL);
+    /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_4_5 = load_any(query_4 + i);
+        const mask_any t_6 = query_4_5 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(query_5 + e * 128 + i, pick_any(t_6, splat_any(0.0f), load_any(query_5 + e * 128 + i) / query_4_5));
+        }
+    }
+    /* out = query_5, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_5[e * 128 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void linear_taylor_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linear_taylor_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 127) / 128); turn += part->threads) linear_taylor_queries_any(call, task, part, turn);
+    meet(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 68 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 70 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v4, 0, 308480};
-        return (struct version){linear_taylor_rows_v4, 256, 384576};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960};
+        return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 382976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_v3, 0, 308480};
-        return (struct version){linear_taylor_rows_v3, 256, 384576};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960};
+        return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 382976};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){linear_taylor_linear_any, 0, 208640};
-    return (struct version){linear_taylor_rows_any, 128, 211008};
+    if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74304, .shared = 33920, .slot = 16960};
+    return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 209920};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1218,6 +1456,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t linear_taylor_params_size(void)
 {
     return 0;
@@ -1234,7 +1486,8 @@ int linear_taylor_params_init(struct linear_taylor_params *params, uint64_t seed
 
 size_t linear_taylor_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int linear_taylor_forward(const struct attn_problem *problem, const struct linear_taylor_params *params, const float *q, const float *k, const float *v,
@@ -1248,20 +1501,30 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

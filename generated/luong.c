@@ -26,9 +26,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 103424 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp luong.c … -lattnrt -lm */
 #include "luong.h"
 
@@ -184,7 +184,7 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -395,7 +395,7 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -604,7 +604,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 87040); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -691,7 +691,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -699,13 +699,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){luong_rows_v4, 64, 103424};
+        return (struct version){.rows = luong_rows_v4, .tile = 64, .own = 87040};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){luong_rows_v3, 64, 103424};
+        return (struct version){.rows = luong_rows_v3, .tile = 64, .own = 87040};
 #endif
-    return (struct version){luong_rows_any, 64, 103424};
+    return (struct version){.rows = luong_rows_any, .tile = 64, .own = 87040};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -744,7 +749,8 @@ int luong_params_init(struct luong_params *params, uint64_t seed, void *storage)
 
 size_t luong_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int luong_forward(const struct attn_problem *problem, const struct luong_params *params, const float *q, const float *k, const float *v,
@@ -761,14 +767,15 @@ int luong_forward(const struct attn_problem *problem, const struct luong_params 
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

@@ -37,9 +37,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1010816 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1010816 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 630912 bytes of workspace a thread
+   Linear from 45 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 485440 bytes of workspace a thread
+     generic    linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #include "performer_positive.h"
 
@@ -62,6 +66,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -188,23 +210,21 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 144] */
-    float *const query_7 = (float *)(void *)(work + 264768); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 330304); /* [c: 256, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 477760); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 478336); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 625792); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 773248); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 774272); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 775296); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 776320); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 777344); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 842880); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const query_6 = (float *)(void *)(work + 263168); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 328704); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 623616); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const weight_2 = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 624640); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 625664); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 626688); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 908416); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 973952); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 476160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -233,33 +253,17 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     /* query_4[c][i] = sum over d of features_w * q_tile */
     dot_v4(4, 256, 256, 64,
            features_w, 64, 1, q_tile, 256, query_4, 256, 0, NULL, NULL);
-    /* query_6 = -FLT_MAX */
+    /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_6 + i, splat_v4(-FLT_MAX));
-    }
-    /* query_4 = query_4 - (query_2 * 0.7213475f); query_6 max= query_4 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = load_v4(query_2 + i) * 0.7213475f;
-        vec_v4 query_6_in = load_v4(query_6 + i);
+        const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v4 query_4_2 = load_v4(query_4 + c * 256 + i);
-            const vec_v4 query_4_new4 = query_4_2 - t_3;
-            store_v4(query_4 + c * 256 + i, query_4_new4);
-            query_6_in = max_v4(query_6_in, query_4_new4);
+            store_v4(query_4 + c * 256 + i, load_v4(query_4 + c * 256 + i) - t_2);
         }
-        store_v4(query_6 + i, query_6_in);
     }
-    /* query_7 = features.w * 1.442695f */
+    /* query_6 = features.w * 1.442695f */
     for (int64_t d = 0; d < 64; d += 16) {
         for (int64_t c = 0; c < 256; c++) {
-            store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
-        }
-    }
-    /* query_4 = exp2(query_4 - query_6) * 0.00390625f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_6_5 = load_v4(query_6 + i);
-        for (int64_t c = 0; c < 256; c++) {
-            store_v4(query_4 + c * 256 + i, exp2_v4(load_v4(query_4 + c * 256 + i) - query_6_5) * 0.00390625f);
+            store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -290,47 +294,37 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             vec_v4 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_v4(k_tile + d * 144 + j, k_tile_new7);
-                key_2_in += k_tile_new7 * k_tile_new7;
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new4 = k_tile_3 * 0.35355339f;
+                store_v4(k_tile + d * 144 + j, k_tile_new4);
+                key_2_in += k_tile_new4 * k_tile_new4;
             }
             store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
         }
-        /* key_3[c][j] = sum over d of query_7 * k_tile */
+        /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_v4(3, 144, 256, 64,
-               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
-        /* key_5 = -FLT_MAX */
+               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_5 + j, splat_v4(-FLT_MAX));
-        }
-        /* key_3 = key_3 - (key_2 * 0.7213475f); key_5 max= key_3 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_9 = load_v4(key_2 + j) * 0.7213475f;
-            vec_v4 key_5_in = load_v4(key_5 + j);
+            const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_8 = load_v4(key_3 + c * 144 + j);
-                const vec_v4 key_3_new10 = key_3_8 - t_9;
-                store_v4(key_3 + c * 144 + j, key_3_new10);
-                key_5_in = max_v4(key_5_in, key_3_new10);
-            }
-            store_v4(key_5 + j, key_5_in);
-        }
-        /* key_3 = exp2(key_3 - key_5) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_5_11 = load_v4(key_5 + j);
-            for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 144 + j, exp2_v4(load_v4(key_3 + c * 144 + j) - key_5_11));
+                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) - t_5);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_4 */
-        dot_v4(4, 256, j1 - j0, 256,
-               key_3, 1, 144, query_4, 256, score, 256, 0, NULL, NULL);
-        /* weight = query_6 + key_5 */
+        /* weight = -FLT_MAX */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_6_12 = load_v4(query_6 + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight + j * 256 + i, query_6_12 + key_5[j]);
+                store_v4(weight + j * 256 + i, splat_v4(-FLT_MAX));
+            }
+        }
+        /* weight max= query_4 + key_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_v4 weight_in = load_v4(weight + j * 256 + i);
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_in = max_v4(weight_in, load_v4(query_4 + c * 256 + i) + (key_3[c * 144 + j]));
+                }
+                store_v4(weight + j * 256 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -339,11 +333,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_13 = n_k - n_q;
+            const int64_t t_6 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
+                const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4), load_v4(weight + j * 256 + i),
+                    store_v4(weight + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4), load_v4(weight + j * 256 + i),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -360,54 +354,552 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
         }
-        /* score = exp2(weight - row_max) * score */
+        /* weight_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_15 = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 256 + i, exp2_v4(load_v4(weight + j * 256 + i) - row_max_15) * load_v4(score + j * 256 + i));
+                store_v4(weight_2 + j * 256 + i, splat_v4(0.0f));
+            }
+        }
+        /* weight_2 += exp2((query_4 + key_3) - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_8 = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_v4 weight_2_in = {0};
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_2_in += exp2_v4((load_v4(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
+                }
+                store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) + weight_2_in);
+            }
+        }
+        /* weight_2 = weight_2 * 0.00390625f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) * 0.00390625f);
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_16 = n_k - n_q;
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_9 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
+                const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_17, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(weight_2 + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(weight_2 + j * 256 + i),
                         splat_v4(0.0f)));
                 }
             }
         }
         /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_18 = load_v4(old_max + i);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_18);
-            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_18);
+            const vec_v4 old_max_11 = load_v4(old_max + i);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_11);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_11);
         }
-        /* row_sum += score */
+        /* row_sum += weight_2 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             vec_v4 row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+                row_sum_in += load_v4(weight_2 + j * 256 + i);
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+               v + j0 * v_row, 1, v_row, weight_2, 256, sum, 256, 3, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_19 = load_v4(row_sum + i);
-        const mask_v4 t_20 = row_sum_19 == 0.0f;
+        const vec_v4 row_sum_12 = load_v4(row_sum + i);
+        const mask_v4 t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_20, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_19));
+            store_v4(sum + e * 256 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
     for (int64_t i = 0; i < i1 - i0; i++)
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v4 static void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(-FLT_MAX));
+        store_v4(carried_2 + f, splat_v4(0.0f));
+        store_v4(carried_2_rest + f, splat_v4(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
+    /* query = features.w * 1.442695f */
+    for (int64_t d = 0; d < 64; d += 16) {
+        for (int64_t c = 0; c < 256; c++) {
+            store_v4(query + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+        }
+    }
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 256; f += 16) {
+        store_v4(state + (chunk - chunk0) * 16896 + f, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 16896 + f, splat_v4(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 16);
+    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = least(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_v4(k_tile + d * 16 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of query * k_tile */
+        dot_v4(1, 16, 256, 64,
+               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_2 = load_v4(key_2 + j) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_v4(key_3 + c * 16 + j, load_v4(key_3 + c * 16 + j) - t_2);
+            }
+        }
+        /* state max= key_3 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v4 lane_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_3 + f * 16 + j);
+                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term,
+                    splat_v4(-INFINITY)));
+            }
+            for (int lane = 0; lane < 16; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+        }
+        /* key_5 = exp2(key_3 - state) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t f = 0; f < 256; f++) {
+                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+            }
+        }
+        /* state_2 += key_5 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_5 + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            state_2[(chunk - chunk0) * 16896 + f] += total;
+        }
+        /* state_3[f][e] = sum over j of key_5 * v */
+        dot_v4(4, 64, 256, j1 - j0,
+               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 carried_3 = load_v4(carried + f);
+            const vec_v4 before_new4 = carried_3;
+            const vec_v4 state_5 = load_v4(state + (chunk - chunk0) * 16896 + f);
+            const vec_v4 carried_new6 = max_v4(load_v4(carried + f), state_5);
+            store_v4(carried + f, carried_new6);
+            store_v4(keep + f, exp2_v4(before_new4 - carried_new6));
+            store_v4(take + f, exp2_v4(state_5 - carried_new6));
+            store_v4(state + (chunk - chunk0) * 16896 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 carried_2_7 = load_v4(carried_2 + f);
+            const vec_v4 before_2_new8 = carried_2_7;
+            const vec_v4 keep_9 = load_v4(keep + f);
+            store_v4(carried_2 + f, carried_2_7 * keep_9);
+            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_9);
+            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 16896 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 carried_3_10 = load_v4(carried_3 + f * 64 + e);
+                const vec_v4 before_3_new11 = carried_3_10;
+                const float keep_12 = keep[f];
+                store_v4(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_12);
+                add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    splat_v4(1));
+                store_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
+    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = least(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 16 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 16 + i);
+                    const vec_v4 q_tile_new14 = q_tile_13 * 0.35355339f;
+                    store_v4(q_tile + d * 16 + i, q_tile_new14);
+                    query_3_in += q_tile_new14 * q_tile_new14;
+                }
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * 1.442695f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 16 + i, load_v4(q_tile + d * 16 + i) * 1.442695f);
+                }
+            }
+            /* query_5[c][i] = sum over d of features_w * q_tile */
+            dot_v4(1, 16, 256, 64,
+                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_15 = load_v4(query_3 + i) * 0.7213475f;
+                for (int64_t c = 0; c < 256; c++) {
+                    store_v4(query_5 + c * 16 + i, load_v4(query_5 + c * 16 + i) - t_15);
+                }
+            }
+            /* query_7 = features.w * 1.442695f */
+            for (int64_t d = 0; d < 64; d += 16) {
+                for (int64_t c = 0; c < 256; c++) {
+                    store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+                }
+            }
+            /* query_9 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_9 + i, splat_v4(-FLT_MAX));
+            }
+            /* query_8 = query_5 + state; query_9 max= query_8 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_9_in = load_v4(query_9 + i);
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_v4 query_8_new16 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                    store_v4(query_8 + f * 16 + i, query_8_new16);
+                    query_9_in = max_v4(query_9_in, query_8_new16);
+                }
+                store_v4(query_9 + i, query_9_in);
+            }
+            /* query_11 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_11 + i, splat_v4(0.0f));
+            }
+            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_9_18 = load_v4(query_9 + i);
+                vec_v4 query_11_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_v4 query_8_17 = load_v4(query_8 + f * 16 + i);
+                    const vec_v4 query_8_new19 = exp2_v4(query_8_17 - query_9_18) * 0.00390625f;
+                    store_v4(query_8 + f * 16 + i, query_8_new19);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                }
+                store_v4(query_11 + i, load_v4(query_11 + i) + query_11_in);
+            }
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_max + i, splat_v4(-FLT_MAX));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_12[e][i] = sum over f of state_3 * query_8 */
+            dot_v4(1, 16, 64, 256,
+                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 16 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+                const int64_t j1 = least(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_7 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_20 = load_v4(k_tile_2 + d * 16 + j);
+                        const vec_v4 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                        store_v4(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                    }
+                    store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
+                dot_v4(1, 16, 256, 64,
+                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_22 = load_v4(key_7 + j) * 0.7213475f;
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_v4(key_8 + c * 16 + j, load_v4(key_8 + c * 16 + j) - t_22);
+                    }
+                }
+                /* weight = -FLT_MAX */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight + j * 16 + i, splat_v4(-FLT_MAX));
+                    }
+                }
+                /* weight max= query_5 + key_8 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v4 weight_in = load_v4(weight + j * 16 + i);
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_in = max_v4(weight_in, load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                        }
+                        store_v4(weight + j * 16 + i, weight_in);
+                    }
+                }
+                /* old_max = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(old_max + i, load_v4(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_24 = (i0 + i + lane_v4) + t_23;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 + j))),
+                                mask_v4), load_v4(weight + j * 16 + i), splat_v4(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_max_in = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_v4(row_max_in, load_v4(weight + j * 16 + i));
+                    }
+                    store_v4(row_max + i, row_max_in);
+                }
+                /* old_max = exp2(old_max - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
+                }
+                /* weight_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight_2 + j * 16 + i, splat_v4(0.0f));
+                    }
+                }
+                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 row_max_25 = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v4 weight_2_in = {0};
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_2_in += exp2_v4((load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                        }
+                        store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) + weight_2_in);
+                    }
+                }
+                /* weight_2 = weight_2 * 0.00390625f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) * 0.00390625f);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
+                    const int64_t t_26 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_27 = (i0 + i + lane_v4) + t_26;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                                j))), mask_v4), load_v4(weight_2 + j * 16 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 old_max_28 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_28);
+                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_28);
+                }
+                /* row_sum += weight_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(weight_2 + j * 16 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+                dot_v4(1, 16, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_29 = load_v4(row_max + i);
+                const vec_v4 query_9_30 = load_v4(query_9 + i);
+                const vec_v4 t_31 = max_v4(row_max_29, query_9_30);
+                const vec_v4 t_32 = exp2_v4(row_max_29 - t_31);
+                const vec_v4 t_33 = exp2_v4(query_9_30 - t_31);
+                const vec_v4 t_34 = (load_v4(row_sum + i) * t_32) + (load_v4(query_11 + i) * t_33);
+                const mask_v4 t_35 = t_34 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 16 + i, pick_v4(t_35, splat_v4(0.0f), ((load_v4(sum + e * 16 + i) * t_32) + (load_v4(query_12 + e * 16 + i) *
+                        t_33)) / t_34));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 16 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_v4(call, task, part, turn);
+    }
 }
 #endif
 
@@ -531,23 +1023,21 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const key_2 = (float *)(void *)(work + 264192); /* [j: 144] */
-    float *const query_7 = (float *)(void *)(work + 264768); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 330304); /* [c: 256, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 477760); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 478336); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 625792); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 773248); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 774272); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 775296); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 776320); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 777344); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 842880); /* [e: 64, i: 256] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const query_6 = (float *)(void *)(work + 263168); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 328704); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 623616); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const weight_2 = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 624640); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 625664); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 626688); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 908416); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 973952); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 476160); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -576,33 +1066,17 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     /* query_4[c][i] = sum over d of features_w * q_tile */
     dot_v3(2, 256, 256, 64,
            features_w, 64, 1, q_tile, 256, query_4, 256, 0, NULL, NULL);
-    /* query_6 = -FLT_MAX */
+    /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_6 + i, splat_v3(-FLT_MAX));
-    }
-    /* query_4 = query_4 - (query_2 * 0.7213475f); query_6 max= query_4 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = load_v3(query_2 + i) * 0.7213475f;
-        vec_v3 query_6_in = load_v3(query_6 + i);
+        const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v3 query_4_2 = load_v3(query_4 + c * 256 + i);
-            const vec_v3 query_4_new4 = query_4_2 - t_3;
-            store_v3(query_4 + c * 256 + i, query_4_new4);
-            query_6_in = max_v3(query_6_in, query_4_new4);
+            store_v3(query_4 + c * 256 + i, load_v3(query_4 + c * 256 + i) - t_2);
         }
-        store_v3(query_6 + i, query_6_in);
     }
-    /* query_7 = features.w * 1.442695f */
+    /* query_6 = features.w * 1.442695f */
     for (int64_t d = 0; d < 64; d += 8) {
         for (int64_t c = 0; c < 256; c++) {
-            store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
-        }
-    }
-    /* query_4 = exp2(query_4 - query_6) * 0.00390625f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_6_5 = load_v3(query_6 + i);
-        for (int64_t c = 0; c < 256; c++) {
-            store_v3(query_4 + c * 256 + i, exp2_v3(load_v3(query_4 + c * 256 + i) - query_6_5) * 0.00390625f);
+            store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -633,47 +1107,37 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             vec_v3 key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_v3(k_tile + d * 144 + j, k_tile_new7);
-                key_2_in += k_tile_new7 * k_tile_new7;
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new4 = k_tile_3 * 0.35355339f;
+                store_v3(k_tile + d * 144 + j, k_tile_new4);
+                key_2_in += k_tile_new4 * k_tile_new4;
             }
             store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
         }
-        /* key_3[c][j] = sum over d of query_7 * k_tile */
+        /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_v3(2, 144, 256, 64,
-               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
-        /* key_5 = -FLT_MAX */
+               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_5 + j, splat_v3(-FLT_MAX));
-        }
-        /* key_3 = key_3 - (key_2 * 0.7213475f); key_5 max= key_3 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
-            vec_v3 key_5_in = load_v3(key_5 + j);
+            const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_8 = load_v3(key_3 + c * 144 + j);
-                const vec_v3 key_3_new10 = key_3_8 - t_9;
-                store_v3(key_3 + c * 144 + j, key_3_new10);
-                key_5_in = max_v3(key_5_in, key_3_new10);
-            }
-            store_v3(key_5 + j, key_5_in);
-        }
-        /* key_3 = exp2(key_3 - key_5) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_5_11 = load_v3(key_5 + j);
-            for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 144 + j, exp2_v3(load_v3(key_3 + c * 144 + j) - key_5_11));
+                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) - t_5);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_4 */
-        dot_v3(2, 256, j1 - j0, 256,
-               key_3, 1, 144, query_4, 256, score, 256, 0, NULL, NULL);
-        /* weight = query_6 + key_5 */
+        /* weight = -FLT_MAX */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_6_12 = load_v3(query_6 + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight + j * 256 + i, query_6_12 + key_5[j]);
+                store_v3(weight + j * 256 + i, splat_v3(-FLT_MAX));
+            }
+        }
+        /* weight max= query_4 + key_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_v3 weight_in = load_v3(weight + j * 256 + i);
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_in = max_v3(weight_in, load_v3(query_4 + c * 256 + i) + (key_3[c * 144 + j]));
+                }
+                store_v3(weight + j * 256 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -682,11 +1146,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_13 = n_k - n_q;
+            const int64_t t_6 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
+                const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3), load_v3(weight + j * 256 + i),
+                    store_v3(weight + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3), load_v3(weight + j * 256 + i),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -703,54 +1167,552 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
         }
-        /* score = exp2(weight - row_max) * score */
+        /* weight_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_15 = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 256 + i, exp2_v3(load_v3(weight + j * 256 + i) - row_max_15) * load_v3(score + j * 256 + i));
+                store_v3(weight_2 + j * 256 + i, splat_v3(0.0f));
+            }
+        }
+        /* weight_2 += exp2((query_4 + key_3) - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_8 = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_v3 weight_2_in = {0};
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_2_in += exp2_v3((load_v3(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
+                }
+                store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) + weight_2_in);
+            }
+        }
+        /* weight_2 = weight_2 * 0.00390625f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) * 0.00390625f);
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_16 = n_k - n_q;
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_9 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
+                const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_17, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(weight_2 + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(weight_2 + j * 256 + i),
                         splat_v3(0.0f)));
                 }
             }
         }
         /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_18 = load_v3(old_max + i);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_18);
-            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_18);
+            const vec_v3 old_max_11 = load_v3(old_max + i);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_11);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_11);
         }
-        /* row_sum += score */
+        /* row_sum += weight_2 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             vec_v3 row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+                row_sum_in += load_v3(weight_2 + j * 256 + i);
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+               v + j0 * v_row, 1, v_row, weight_2, 256, sum, 256, 3, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_19 = load_v3(row_sum + i);
-        const mask_v3 t_20 = row_sum_19 == 0.0f;
+        const vec_v3 row_sum_12 = load_v3(row_sum + i);
+        const mask_v3 t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_20, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_19));
+            store_v3(sum + e * 256 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
     for (int64_t i = 0; i < i1 - i0; i++)
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v3 static void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(-FLT_MAX));
+        store_v3(carried_2 + f, splat_v3(0.0f));
+        store_v3(carried_2_rest + f, splat_v3(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
+    /* query = features.w * 1.442695f */
+    for (int64_t d = 0; d < 64; d += 8) {
+        for (int64_t c = 0; c < 256; c++) {
+            store_v3(query + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+        }
+    }
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 256; f += 8) {
+        store_v3(state + (chunk - chunk0) * 16896 + f, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 16896 + f, splat_v3(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 16);
+    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = least(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_v3(k_tile + d * 16 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of query * k_tile */
+        dot_v3(2, 16, 256, 64,
+               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_2 = load_v3(key_2 + j) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_v3(key_3 + c * 16 + j, load_v3(key_3 + c * 16 + j) - t_2);
+            }
+        }
+        /* state max= key_3 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v3 lane_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_3 + f * 16 + j);
+                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term,
+                    splat_v3(-INFINITY)));
+            }
+            for (int lane = 0; lane < 8; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+        }
+        /* key_5 = exp2(key_3 - state) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t f = 0; f < 256; f++) {
+                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+            }
+        }
+        /* state_2 += key_5 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_5 + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            state_2[(chunk - chunk0) * 16896 + f] += total;
+        }
+        /* state_3[f][e] = sum over j of key_5 * v */
+        dot_v3(2, 64, 256, j1 - j0,
+               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 carried_3 = load_v3(carried + f);
+            const vec_v3 before_new4 = carried_3;
+            const vec_v3 state_5 = load_v3(state + (chunk - chunk0) * 16896 + f);
+            const vec_v3 carried_new6 = max_v3(load_v3(carried + f), state_5);
+            store_v3(carried + f, carried_new6);
+            store_v3(keep + f, exp2_v3(before_new4 - carried_new6));
+            store_v3(take + f, exp2_v3(state_5 - carried_new6));
+            store_v3(state + (chunk - chunk0) * 16896 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 carried_2_7 = load_v3(carried_2 + f);
+            const vec_v3 before_2_new8 = carried_2_7;
+            const vec_v3 keep_9 = load_v3(keep + f);
+            store_v3(carried_2 + f, carried_2_7 * keep_9);
+            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_9);
+            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 16896 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 carried_3_10 = load_v3(carried_3 + f * 64 + e);
+                const vec_v3 before_3_new11 = carried_3_10;
+                const float keep_12 = keep[f];
+                store_v3(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_12);
+                add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    splat_v3(1));
+                store_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
+    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = least(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 16 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_13 = load_v3(q_tile + d * 16 + i);
+                    const vec_v3 q_tile_new14 = q_tile_13 * 0.35355339f;
+                    store_v3(q_tile + d * 16 + i, q_tile_new14);
+                    query_3_in += q_tile_new14 * q_tile_new14;
+                }
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * 1.442695f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
+                }
+            }
+            /* query_5[c][i] = sum over d of features_w * q_tile */
+            dot_v3(2, 16, 256, 64,
+                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_15 = load_v3(query_3 + i) * 0.7213475f;
+                for (int64_t c = 0; c < 256; c++) {
+                    store_v3(query_5 + c * 16 + i, load_v3(query_5 + c * 16 + i) - t_15);
+                }
+            }
+            /* query_7 = features.w * 1.442695f */
+            for (int64_t d = 0; d < 64; d += 8) {
+                for (int64_t c = 0; c < 256; c++) {
+                    store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+                }
+            }
+            /* query_9 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_9 + i, splat_v3(-FLT_MAX));
+            }
+            /* query_8 = query_5 + state; query_9 max= query_8 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_9_in = load_v3(query_9 + i);
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                    store_v3(query_8 + f * 16 + i, query_8_new16);
+                    query_9_in = max_v3(query_9_in, query_8_new16);
+                }
+                store_v3(query_9 + i, query_9_in);
+            }
+            /* query_11 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_11 + i, splat_v3(0.0f));
+            }
+            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_9_18 = load_v3(query_9 + i);
+                vec_v3 query_11_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_v3 query_8_17 = load_v3(query_8 + f * 16 + i);
+                    const vec_v3 query_8_new19 = exp2_v3(query_8_17 - query_9_18) * 0.00390625f;
+                    store_v3(query_8 + f * 16 + i, query_8_new19);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                }
+                store_v3(query_11 + i, load_v3(query_11 + i) + query_11_in);
+            }
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_max + i, splat_v3(-FLT_MAX));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_12[e][i] = sum over f of state_3 * query_8 */
+            dot_v3(2, 16, 64, 256,
+                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 16 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+                const int64_t j1 = least(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_7 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_20 = load_v3(k_tile_2 + d * 16 + j);
+                        const vec_v3 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                        store_v3(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                    }
+                    store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
+                dot_v3(2, 16, 256, 64,
+                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_22 = load_v3(key_7 + j) * 0.7213475f;
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_v3(key_8 + c * 16 + j, load_v3(key_8 + c * 16 + j) - t_22);
+                    }
+                }
+                /* weight = -FLT_MAX */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
+                    }
+                }
+                /* weight max= query_5 + key_8 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v3 weight_in = load_v3(weight + j * 16 + i);
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_in = max_v3(weight_in, load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                        }
+                        store_v3(weight + j * 16 + i, weight_in);
+                    }
+                }
+                /* old_max = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(old_max + i, load_v3(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_24 = (i0 + i + lane_v3) + t_23;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 + j))),
+                                mask_v3), load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_max_in = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_v3(row_max_in, load_v3(weight + j * 16 + i));
+                    }
+                    store_v3(row_max + i, row_max_in);
+                }
+                /* old_max = exp2(old_max - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
+                }
+                /* weight_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
+                    }
+                }
+                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 row_max_25 = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v3 weight_2_in = {0};
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                        }
+                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) + weight_2_in);
+                    }
+                }
+                /* weight_2 = weight_2 * 0.00390625f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
+                    const int64_t t_26 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_27 = (i0 + i + lane_v3) + t_26;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                                j))), mask_v3), load_v3(weight_2 + j * 16 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 old_max_28 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_28);
+                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_28);
+                }
+                /* row_sum += weight_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(weight_2 + j * 16 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+                dot_v3(2, 16, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_29 = load_v3(row_max + i);
+                const vec_v3 query_9_30 = load_v3(query_9 + i);
+                const vec_v3 t_31 = max_v3(row_max_29, query_9_30);
+                const vec_v3 t_32 = exp2_v3(row_max_29 - t_31);
+                const vec_v3 t_33 = exp2_v3(query_9_30 - t_31);
+                const vec_v3 t_34 = (load_v3(row_sum + i) * t_32) + (load_v3(query_11 + i) * t_33);
+                const mask_v3 t_35 = t_34 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 16 + i, pick_v3(t_35, splat_v3(0.0f), ((load_v3(sum + e * 16 + i) * t_32) + (load_v3(query_12 + e * 16 + i) *
+                        t_33)) / t_34));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 16 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_v3(call, task, part, turn);
+    }
 }
 #endif
 
@@ -872,23 +1834,21 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_4 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 131584); /* [i: 128] */
-    float *const key_2 = (float *)(void *)(work + 132096); /* [j: 144] */
-    float *const query_7 = (float *)(void *)(work + 132672); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 198208); /* [c: 256, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 345664); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 346240); /* [j: 144, i: 128] */
-    float *const weight = (float *)(void *)(work + 419968); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 493696); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 494208); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 494720); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 495232); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 495744); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 528512); /* [e: 64, i: 128] */
+    float *const key_2 = (float *)(void *)(work + 131584); /* [j: 144] */
+    float *const query_6 = (float *)(void *)(work + 132160); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 197696); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 345152); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 131584); /* [i: 128] */
+    float *const weight_2 = (float *)(void *)(work + 345152); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 418880); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 419392); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 419904); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 452672); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 561280); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 594048); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 131584); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 345152); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -917,33 +1877,17 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     /* query_4[c][i] = sum over d of features_w * q_tile */
     dot_any(2, 128, 256, 64,
            features_w, 64, 1, q_tile, 128, query_4, 128, 0, NULL, NULL);
-    /* query_6 = -FLT_MAX */
+    /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_6 + i, splat_any(-FLT_MAX));
-    }
-    /* query_4 = query_4 - (query_2 * 0.7213475f); query_6 max= query_4 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = load_any(query_2 + i) * 0.7213475f;
-        vec_any query_6_in = load_any(query_6 + i);
+        const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            const vec_any query_4_2 = load_any(query_4 + c * 128 + i);
-            const vec_any query_4_new4 = query_4_2 - t_3;
-            store_any(query_4 + c * 128 + i, query_4_new4);
-            query_6_in = max_any(query_6_in, query_4_new4);
+            store_any(query_4 + c * 128 + i, load_any(query_4 + c * 128 + i) - t_2);
         }
-        store_any(query_6 + i, query_6_in);
     }
-    /* query_7 = features.w * 1.442695f */
+    /* query_6 = features.w * 1.442695f */
     for (int64_t d = 0; d < 64; d += 4) {
         for (int64_t c = 0; c < 256; c++) {
-            store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
-        }
-    }
-    /* query_4 = exp2(query_4 - query_6) * 0.00390625f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_6_5 = load_any(query_6 + i);
-        for (int64_t c = 0; c < 256; c++) {
-            store_any(query_4 + c * 128 + i, exp2_any(load_any(query_4 + c * 128 + i) - query_6_5) * 0.00390625f);
+            store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -974,47 +1918,37 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             vec_any key_2_in = {0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new7 = k_tile_6 * 0.35355339f;
-                store_any(k_tile + d * 144 + j, k_tile_new7);
-                key_2_in += k_tile_new7 * k_tile_new7;
+                const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new4 = k_tile_3 * 0.35355339f;
+                store_any(k_tile + d * 144 + j, k_tile_new4);
+                key_2_in += k_tile_new4 * k_tile_new4;
             }
             store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
         }
-        /* key_3[c][j] = sum over d of query_7 * k_tile */
+        /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_any(2, 144, 256, 64,
-               query_7, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
-        /* key_5 = -FLT_MAX */
+               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_5 + j, splat_any(-FLT_MAX));
-        }
-        /* key_3 = key_3 - (key_2 * 0.7213475f); key_5 max= key_3 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
-            vec_any key_5_in = load_any(key_5 + j);
+            const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_8 = load_any(key_3 + c * 144 + j);
-                const vec_any key_3_new10 = key_3_8 - t_9;
-                store_any(key_3 + c * 144 + j, key_3_new10);
-                key_5_in = max_any(key_5_in, key_3_new10);
-            }
-            store_any(key_5 + j, key_5_in);
-        }
-        /* key_3 = exp2(key_3 - key_5) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_5_11 = load_any(key_5 + j);
-            for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 144 + j, exp2_any(load_any(key_3 + c * 144 + j) - key_5_11));
+                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) - t_5);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_4 */
-        dot_any(2, 128, j1 - j0, 256,
-               key_3, 1, 144, query_4, 128, score, 128, 0, NULL, NULL);
-        /* weight = query_6 + key_5 */
+        /* weight = -FLT_MAX */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_6_12 = load_any(query_6 + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight + j * 128 + i, query_6_12 + key_5[j]);
+                store_any(weight + j * 128 + i, splat_any(-FLT_MAX));
+            }
+        }
+        /* weight max= query_4 + key_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_any weight_in = load_any(weight + j * 128 + i);
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_in = max_any(weight_in, load_any(query_4 + c * 128 + i) + (key_3[c * 144 + j]));
+                }
+                store_any(weight + j * 128 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -1023,11 +1957,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_13 = n_k - n_q;
+            const int64_t t_6 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_14 = (i0 + i + lane_any) + t_13;
+                const ints_any t_7 = (i0 + i + lane_any) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14, mask_any), load_any(weight + j * 128 + i),
+                    store_any(weight + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any), load_any(weight + j * 128 + i),
                         splat_any(-INFINITY)));
                 }
             }
@@ -1044,48 +1978,64 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
         }
-        /* score = exp2(weight - row_max) * score */
+        /* weight_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_15 = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 128 + i, exp2_any(load_any(weight + j * 128 + i) - row_max_15) * load_any(score + j * 128 + i));
+                store_any(weight_2 + j * 128 + i, splat_any(0.0f));
+            }
+        }
+        /* weight_2 += exp2((query_4 + key_3) - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_8 = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                vec_any weight_2_in = {0};
+                for (int64_t c = 0; c < 256; c++) {
+                    weight_2_in += exp2_any((load_any(query_4 + c * 128 + i) + (key_3[c * 144 + j])) - row_max_8);
+                }
+                store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) + weight_2_in);
+            }
+        }
+        /* weight_2 = weight_2 * 0.00390625f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) * 0.00390625f);
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_16 = n_k - n_q;
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_9 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_17 = (i0 + i + lane_any) + t_16;
+                const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_17, mask_any), load_any(score + j * 128 + i),
+                    store_any(weight_2 + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(weight_2 + j * 128 + i),
                         splat_any(0.0f)));
                 }
             }
         }
         /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_18 = load_any(old_max + i);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_18);
-            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_18);
+            const vec_any old_max_11 = load_any(old_max + i);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_11);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_11);
         }
-        /* row_sum += score */
+        /* row_sum += weight_2 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             vec_any row_sum_in = {0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+                row_sum_in += load_any(weight_2 + j * 128 + i);
             }
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, old_max, sum_rest);
+               v + j0 * v_row, 1, v_row, weight_2, 128, sum, 128, 3, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_19 = load_any(row_sum + i);
-        const mask_any t_20 = row_sum_19 == 0.0f;
+        const vec_any row_sum_12 = load_any(row_sum + i);
+        const mask_any t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_20, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_19));
+            store_any(sum + e * 128 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
@@ -1094,25 +2044,521 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
+/* States begin with no key. */
+static void performer_positive_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(-FLT_MAX));
+        store_any(carried_2 + f, splat_any(0.0f));
+        store_any(carried_2_rest + f, splat_any(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_3 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void performer_positive_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
+    /* query = features.w * 1.442695f */
+    for (int64_t d = 0; d < 64; d += 4) {
+        for (int64_t c = 0; c < 256; c++) {
+            store_any(query + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+        }
+    }
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 256; f += 4) {
+        store_any(state + (chunk - chunk0) * 16896 + f, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 16896 + f, splat_any(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 16);
+    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = least(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_any(k_tile + d * 16 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of query * k_tile */
+        dot_any(2, 16, 256, 64,
+               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_any(key_3 + c * 16 + j, load_any(key_3 + c * 16 + j) - t_2);
+            }
+        }
+        /* state max= key_3 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_any lane_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_3 + f * 16 + j);
+                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term,
+                    splat_any(-INFINITY)));
+            }
+            for (int lane = 0; lane < 4; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+        }
+        /* key_5 = exp2(key_3 - state) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t f = 0; f < 256; f++) {
+                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+            }
+        }
+        /* state_2 += key_5 */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_5 + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            state_2[(chunk - chunk0) * 16896 + f] += total;
+        }
+        /* state_3[f][e] = sum over j of key_5 * v */
+        dot_any(2, 64, 256, j1 - j0,
+               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void performer_positive_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 2048); /* [f: 256] */
+    float *const carried_3 = (float *)(void *)(part->shared + 3072); /* [f: 256, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any carried_3 = load_any(carried + f);
+            const vec_any before_new4 = carried_3;
+            const vec_any state_5 = load_any(state + (chunk - chunk0) * 16896 + f);
+            const vec_any carried_new6 = max_any(load_any(carried + f), state_5);
+            store_any(carried + f, carried_new6);
+            store_any(keep + f, exp2_any(before_new4 - carried_new6));
+            store_any(take + f, exp2_any(state_5 - carried_new6));
+            store_any(state + (chunk - chunk0) * 16896 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any carried_2_7 = load_any(carried_2 + f);
+            const vec_any before_2_new8 = carried_2_7;
+            const vec_any keep_9 = load_any(keep + f);
+            store_any(carried_2 + f, carried_2_7 * keep_9);
+            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_9);
+            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 16896 + f) * load_any(take + f), splat_any(1));
+            store_any(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any carried_3_10 = load_any(carried_3 + f * 64 + e);
+                const vec_any before_3_new11 = carried_3_10;
+                const float keep_12 = keep[f];
+                store_any(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_12);
+                add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    splat_any(1));
+                store_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void performer_positive_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
+    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
+    float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 99648); /* [i: 16] */
+    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
+    float *const sum_rest = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = least(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 16 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_13 = load_any(q_tile + d * 16 + i);
+                    const vec_any q_tile_new14 = q_tile_13 * 0.35355339f;
+                    store_any(q_tile + d * 16 + i, q_tile_new14);
+                    query_3_in += q_tile_new14 * q_tile_new14;
+                }
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * 1.442695f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
+                }
+            }
+            /* query_5[c][i] = sum over d of features_w * q_tile */
+            dot_any(2, 16, 256, 64,
+                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_15 = load_any(query_3 + i) * 0.7213475f;
+                for (int64_t c = 0; c < 256; c++) {
+                    store_any(query_5 + c * 16 + i, load_any(query_5 + c * 16 + i) - t_15);
+                }
+            }
+            /* query_7 = features.w * 1.442695f */
+            for (int64_t d = 0; d < 64; d += 4) {
+                for (int64_t c = 0; c < 256; c++) {
+                    store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+                }
+            }
+            /* query_9 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_9 + i, splat_any(-FLT_MAX));
+            }
+            /* query_8 = query_5 + state; query_9 max= query_8 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_9_in = load_any(query_9 + i);
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                    store_any(query_8 + f * 16 + i, query_8_new16);
+                    query_9_in = max_any(query_9_in, query_8_new16);
+                }
+                store_any(query_9 + i, query_9_in);
+            }
+            /* query_11 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_11 + i, splat_any(0.0f));
+            }
+            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_9_18 = load_any(query_9 + i);
+                vec_any query_11_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    const vec_any query_8_17 = load_any(query_8 + f * 16 + i);
+                    const vec_any query_8_new19 = exp2_any(query_8_17 - query_9_18) * 0.00390625f;
+                    store_any(query_8 + f * 16 + i, query_8_new19);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                }
+                store_any(query_11 + i, load_any(query_11 + i) + query_11_in);
+            }
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_max + i, splat_any(-FLT_MAX));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_12[e][i] = sum over f of state_3 * query_8 */
+            dot_any(2, 16, 64, 256,
+                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 16 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+                const int64_t j1 = least(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 16 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_7 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_20 = load_any(k_tile_2 + d * 16 + j);
+                        const vec_any k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                        store_any(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                    }
+                    store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
+                dot_any(2, 16, 256, 64,
+                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_22 = load_any(key_7 + j) * 0.7213475f;
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_any(key_8 + c * 16 + j, load_any(key_8 + c * 16 + j) - t_22);
+                    }
+                }
+                /* weight = -FLT_MAX */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
+                    }
+                }
+                /* weight max= query_5 + key_8 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_any weight_in = load_any(weight + j * 16 + i);
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_in = max_any(weight_in, load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                        }
+                        store_any(weight + j * 16 + i, weight_in);
+                    }
+                }
+                /* old_max = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(old_max + i, load_any(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_24 = (i0 + i + lane_any) + t_23;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 +
+                                j))), mask_any), load_any(weight + j * 16 + i), splat_any(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_max_in = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_any(row_max_in, load_any(weight + j * 16 + i));
+                    }
+                    store_any(row_max + i, row_max_in);
+                }
+                /* old_max = exp2(old_max - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
+                }
+                /* weight_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight_2 + j * 16 + i, splat_any(0.0f));
+                    }
+                }
+                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any row_max_25 = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_any weight_2_in = {0};
+                        for (int64_t c = 0; c < 256; c++) {
+                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                        }
+                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) + weight_2_in);
+                    }
+                }
+                /* weight_2 = weight_2 * 0.00390625f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
+                    const int64_t t_26 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_27 = (i0 + i + lane_any) + t_26;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                                j))), mask_any), load_any(weight_2 + j * 16 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any old_max_28 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_28);
+                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_28);
+                }
+                /* row_sum += weight_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(weight_2 + j * 16 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+                dot_any(2, 16, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_29 = load_any(row_max + i);
+                const vec_any query_9_30 = load_any(query_9 + i);
+                const vec_any t_31 = max_any(row_max_29, query_9_30);
+                const vec_any t_32 = exp2_any(row_max_29 - t_31);
+                const vec_any t_33 = exp2_any(query_9_30 - t_31);
+                const vec_any t_34 = (load_any(row_sum + i) * t_32) + (load_any(query_11 + i) * t_33);
+                const mask_any t_35 = t_34 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 16 + i, pick_any(t_35, splat_any(0.0f), ((load_any(sum + e * 16 + i) * t_32) + (load_any(query_12 + e * 16 +
+                        i) * t_33)) / t_34));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 16 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void performer_positive_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_positive_queries_any(call, task, part, turn);
+    }
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
+
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 45 };
 
 static struct version version(int64_t n_k)
 {
-    (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){performer_positive_rows_v4, 256, 1010816};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 757760};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){performer_positive_rows_v3, 256, 1010816};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 757760};
+    }
 #endif
-    return (struct version){performer_positive_rows_any, 128, 630912};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 485440};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1135,6 +2581,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t performer_positive_params_size(void)
 {
     return 65536 + attn_orthogonal_work(256, 64);
@@ -1154,7 +2614,8 @@ int performer_positive_params_init(struct performer_positive_params *params, uin
 
 size_t performer_positive_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params, const float *q, const float *k, const float *v,
@@ -1169,20 +2630,30 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

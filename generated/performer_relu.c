@@ -29,13 +29,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 597 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 792576 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 792576 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 488448 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 445184 bytes of workspace a thread
+   Linear from 320 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 418816 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_relu.c … -lattnrt -lm */
 #include "performer_relu.h"
 
@@ -58,6 +58,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -176,8 +194,8 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 690176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 755712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 262144); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 409600); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -259,16 +277,128 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void performer_relu_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void performer_relu_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 256; f += 16) {
+        store_v4(state + (chunk - chunk0) * 16640 + f, splat_v4(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_w * k_tile */
+        dot_v4(4, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key = max(key, 0.0f) + 0.001f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                store_v4(key + c * 64 + j, max_v4(load_v4(key + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+            }
+        }
+        /* state += key */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key + f * 64 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 16640 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key * v */
+        dot_v4(4, 64, 256, j1 - j0,
+               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void performer_relu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new0 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 16640 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 16640 + f, before_new0);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -277,173 +407,138 @@ TARGET_v4 static void performer_relu_linear_v4(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key = (float *)(void *)(work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65536); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66560); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133120); /* [f: 256, e: 64] */
-    float *const query = (float *)(void *)(work + 198656); /* [c: 256, i: 64] */
-    float *const key_3 = (float *)(void *)(work + 264192); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 329728); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(work + 346112); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 346368); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 346624); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(work + 346880); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 363264); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 379648); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 396032); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 412416); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 428800); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_w * q_tile */
-                dot_v4(4, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query = max(query, 0.0f) + 0.001f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        store_v4(query + c * 64 + i, max_v4(load_v4(query + c * 64 + i), splat_v4(0.0f)) + 0.001f);
-                    }
-                }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_3 + i, splat_v4(0.0f));
-                }
-                /* query_3 += query * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_3_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        query_3_in += load_v4(query + f * 64 + i) * state[f];
-                    }
-                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_4[e][i] = sum over f of state_2 * query */
-                dot_v4(4, 64, 64, 256,
-                       state_2, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_3[c][j] = sum over d of features_w * k_tile */
-                    dot_v4(4, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
-                    /* key_3 = max(key_3, 0.0f) + 0.001f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_v4(key_3 + c * 64 + j, max_v4(load_v4(key_3 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_3 * query */
-                    dot_v4(4, 64, j1 - j0, 256,
-                           key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_0 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_2 = load_v4(row_sum + i) + load_v4(query_3 + i);
-                    const mask_v4 t_3 = t_2 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_3, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_4 + e * 64 + i)) / t_2));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_w * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_w * q_tile */
             dot_v4(4, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key = max(key, 0.0f) + 0.001f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query = max(query, 0.0f) + 0.001f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v4(key + c * 64 + j, max_v4(load_v4(key + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                    store_v4(query + c * 64 + i, max_v4(load_v4(query + c * 64 + i), splat_v4(0.0f)) + 0.001f);
                 }
             }
-            /* state += key */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_v4 lane_sums = {0};
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* query_3 += query * state */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_3_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    query_3_in += load_v4(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                }
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_4[e][i] = sum over f of state_2 * query */
+            dot_v4(4, 64, 64, 256,
+                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+                dot_v4(4, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_v4(key_3 + c * 64 + j, max_v4(load_v4(key_3 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                    }
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* score[j][i] = sum over c of key_3 * query */
+                dot_v4(4, 64, j1 - j0, 256,
+                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key * v */
-            dot_v4(4, 64, 256, j1 - j0,
-                   key, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_4 = load_v4(row_sum + i) + load_v4(query_3 + i);
+                const mask_v4 t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_5, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_4 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void performer_relu_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -560,8 +655,8 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 690176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 755712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 262144); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 409600); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -643,16 +738,128 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void performer_relu_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void performer_relu_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 256; f += 8) {
+        store_v3(state + (chunk - chunk0) * 16640 + f, splat_v3(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_w * k_tile */
+        dot_v3(2, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key = max(key, 0.0f) + 0.001f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                store_v3(key + c * 64 + j, max_v3(load_v3(key + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+            }
+        }
+        /* state += key */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key + f * 64 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 16640 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key * v */
+        dot_v3(2, 64, 256, j1 - j0,
+               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void performer_relu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new0 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 16640 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 16640 + f, before_new0);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -661,173 +868,138 @@ TARGET_v3 static void performer_relu_linear_v3(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key = (float *)(void *)(work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65536); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66560); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133120); /* [f: 256, e: 64] */
-    float *const query = (float *)(void *)(work + 198656); /* [c: 256, i: 64] */
-    float *const key_3 = (float *)(void *)(work + 264192); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 329728); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(work + 346112); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 346368); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 346624); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(work + 346880); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 363264); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 379648); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 396032); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 412416); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 428800); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_w * q_tile */
-                dot_v3(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query = max(query, 0.0f) + 0.001f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        store_v3(query + c * 64 + i, max_v3(load_v3(query + c * 64 + i), splat_v3(0.0f)) + 0.001f);
-                    }
-                }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_3 + i, splat_v3(0.0f));
-                }
-                /* query_3 += query * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_3_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        query_3_in += load_v3(query + f * 64 + i) * state[f];
-                    }
-                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_4[e][i] = sum over f of state_2 * query */
-                dot_v3(2, 64, 64, 256,
-                       state_2, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_3[c][j] = sum over d of features_w * k_tile */
-                    dot_v3(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
-                    /* key_3 = max(key_3, 0.0f) + 0.001f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_v3(key_3 + c * 64 + j, max_v3(load_v3(key_3 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_3 * query */
-                    dot_v3(2, 64, j1 - j0, 256,
-                           key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_0 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_2 = load_v3(row_sum + i) + load_v3(query_3 + i);
-                    const mask_v3 t_3 = t_2 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_3, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_4 + e * 64 + i)) / t_2));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_w * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_w * q_tile */
             dot_v3(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key = max(key, 0.0f) + 0.001f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query = max(query, 0.0f) + 0.001f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v3(key + c * 64 + j, max_v3(load_v3(key + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                    store_v3(query + c * 64 + i, max_v3(load_v3(query + c * 64 + i), splat_v3(0.0f)) + 0.001f);
                 }
             }
-            /* state += key */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_v3 lane_sums = {0};
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* query_3 += query * state */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_3_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    query_3_in += load_v3(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                }
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_4[e][i] = sum over f of state_2 * query */
+            dot_v3(2, 64, 64, 256,
+                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+                dot_v3(2, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_v3(key_3 + c * 64 + j, max_v3(load_v3(key_3 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                    }
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* score[j][i] = sum over c of key_3 * query */
+                dot_v3(2, 64, j1 - j0, 256,
+                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key * v */
-            dot_v3(2, 64, 256, j1 - j0,
-                   key, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_4 = load_v3(row_sum + i) + load_v3(query_3 + i);
+                const mask_v3 t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_5, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_4 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void performer_relu_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -942,8 +1114,8 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     float *const sum_rest = (float *)(void *)(work + 386048); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 418816); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 451584); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 278528); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1025,16 +1197,128 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void performer_relu_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void performer_relu_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void performer_relu_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 256; f += 4) {
+        store_any(state + (chunk - chunk0) * 16640 + f, splat_any(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[c][j] = sum over d of features_w * k_tile */
+        dot_any(2, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key = max(key, 0.0f) + 0.001f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t c = 0; c < 256; c++) {
+                store_any(key + c * 64 + j, max_any(load_any(key + c * 64 + j), splat_any(0.0f)) + 0.001f);
+            }
+        }
+        /* state += key */
+        for (int64_t f = 0; f < 256; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key + f * 64 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 16640 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key * v */
+        dot_any(2, 64, 256, j1 - j0,
+               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void performer_relu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new0 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 16640 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 16640 + f, before_new0);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void performer_relu_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1043,203 +1327,174 @@ static void performer_relu_linear_any(const struct call *call, int64_t task, uns
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key = (float *)(void *)(work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(work + 65536); /* [f: 256] */
-    float *const state_rest = (float *)(void *)(work + 66560); /* [f: 256] */
-    float *const state_2 = (float *)(void *)(work + 67584); /* [f: 256, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 133120); /* [f: 256, e: 64] */
-    float *const query = (float *)(void *)(work + 198656); /* [c: 256, i: 64] */
-    float *const key_3 = (float *)(void *)(work + 264192); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(work + 329728); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(work + 346112); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 346368); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 346624); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(work + 346880); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 363264); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 379648); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 147456); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 147968); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 396032); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 412416); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 428800); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 256; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 256; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query[c][i] = sum over d of features_w * q_tile */
-                dot_any(2, 64, 256, 64,
-                       features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
-                /* query = max(query, 0.0f) + 0.001f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        store_any(query + c * 64 + i, max_any(load_any(query + c * 64 + i), splat_any(0.0f)) + 0.001f);
-                    }
-                }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_3 + i, splat_any(0.0f));
-                }
-                /* query_3 += query * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_3_in = {0};
-                    for (int64_t f = 0; f < 256; f++) {
-                        query_3_in += load_any(query + f * 64 + i) * state[f];
-                    }
-                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-                }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_4[e][i] = sum over f of state_2 * query */
-                dot_any(2, 64, 64, 256,
-                       state_2, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_3[c][j] = sum over d of features_w * k_tile */
-                    dot_any(2, 64, 256, 64,
-                           features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
-                    /* key_3 = max(key_3, 0.0f) + 0.001f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t c = 0; c < 256; c++) {
-                            store_any(key_3 + c * 64 + j, max_any(load_any(key_3 + c * 64 + j), splat_any(0.0f)) + 0.001f);
-                        }
-                    }
-                    /* score[j][i] = sum over c of key_3 * query */
-                    dot_any(2, 64, j1 - j0, 256,
-                           key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_0 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_2 = load_any(row_sum + i) + load_any(query_3 + i);
-                    const mask_any t_3 = t_2 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_3, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_4 + e * 64 + i)) /
-                            t_2));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
-            }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key[c][j] = sum over d of features_w * k_tile_2 */
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[c][i] = sum over d of features_w * q_tile */
             dot_any(2, 64, 256, 64,
-                   features_w, 64, 1, k_tile_2, 64, key, 64, 0, NULL, NULL);
-            /* key = max(key, 0.0f) + 0.001f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query = max(query, 0.0f) + 0.001f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_any(key + c * 64 + j, max_any(load_any(key + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                    store_any(query + c * 64 + i, max_any(load_any(query + c * 64 + i), splat_any(0.0f)) + 0.001f);
                 }
             }
-            /* state += key */
-            for (int64_t f = 0; f < 256; f++) {
-                vec_any lane_sums = {0};
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* query_3 += query * state */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_3_in = {0};
+                for (int64_t f = 0; f < 256; f++) {
+                    query_3_in += load_any(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                }
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_4[e][i] = sum over f of state_2 * query */
+            dot_any(2, 64, 64, 256,
+                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_3[c][j] = sum over d of features_w * k_tile_2 */
+                dot_any(2, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    for (int64_t c = 0; c < 256; c++) {
+                        store_any(key_3 + c * 64 + j, max_any(load_any(key_3 + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                    }
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* score[j][i] = sum over c of key_3 * query */
+                dot_any(2, 64, j1 - j0, 256,
+                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key * v */
-            dot_any(2, 64, 256, j1 - j0,
-                   key, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_4 = load_any(row_sum + i) + load_any(query_3 + i);
+                const mask_any t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_5, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_4 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void performer_relu_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_relu_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_relu_queries_any(call, task, part, turn);
     }
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 597 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 320 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_v4, 0, 445184};
-        return (struct version){performer_relu_rows_v4, 256, 792576};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+        return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 690176};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_v3, 0, 445184};
-        return (struct version){performer_relu_rows_v3, 256, 792576};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+        return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 690176};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){performer_relu_linear_any, 0, 445184};
-    return (struct version){performer_relu_rows_any, 128, 488448};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+    return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 418816};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1262,6 +1517,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t performer_relu_params_size(void)
 {
     return 65536 + attn_orthogonal_work(256, 64);
@@ -1281,7 +1550,8 @@ int performer_relu_params_init(struct performer_relu_params *params, uint64_t se
 
 size_t performer_relu_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int performer_relu_forward(const struct attn_problem *problem, const struct performer_relu_params *params, const float *q, const float *k, const float *v,
@@ -1296,20 +1566,30 @@ int performer_relu_forward(const struct attn_problem *problem, const struct perf
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

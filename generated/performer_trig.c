@@ -40,9 +40,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1500736 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1500736 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 916544 bytes of workspace a thread
+   Linear from 443 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 698944 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #include "performer_trig.h"
 
@@ -65,6 +69,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -211,18 +233,18 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
     float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 968256); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 1115712); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 1263168); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 1264192); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1265216); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1266240); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1267264); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1332800); /* [e: 64, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 673344); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 525888); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 968256); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 969280); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 970304); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 971328); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 972352); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1037888); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1398336); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 1463872); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 673344); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -393,6 +415,515 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
+
+/* States begin with no key. */
+TARGET_v4 static void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(-FLT_MAX));
+        store_v4(carried_2 + f, splat_v4(0.0f));
+        store_v4(carried_2_rest + f, splat_v4(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
+    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 512; f += 16) {
+        store_v4(state + (chunk - chunk0) * 33792 + f, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 33792 + f, splat_v4(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_2 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_v4(k_tile + d * 64 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_v4(4, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v4 key_3_2 = load_v4(key_3 + c * 64 + j);
+                const wide_v4 angle3 = __builtin_convertvector(key_3_2, wide_v4);
+                store_v4(key_sin + c * 64 + j, sin_v4(&angle3));
+                const wide_v4 angle4 = __builtin_convertvector(key_3_2, wide_v4);
+                store_v4(key_3 + c * 64 + j, cos_v4(&angle4));
+            }
+        }
+        /* old_max = state */
+        for (int64_t f = 0; f < 512; f += 16) {
+            store_v4(old_max + f, load_v4(state + (chunk - chunk0) * 33792 + f));
+        }
+        /* key_4 = key_2 * 0.7213475f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
+            for (int64_t f = 0; f < 512; f++) {
+                store_v4(key_4 + f * 64 + j, t_5);
+            }
+        }
+        /* state max= key_4 */
+        for (int64_t f = 0; f < 512; f++) {
+            vec_v4 lane_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_4 + f * 64 + j);
+                lane_max = max_v4(lane_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term,
+                    splat_v4(-INFINITY)));
+            }
+            for (int lane = 0; lane < 16; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+        }
+        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        for (int64_t f = 0; f < 512; f += 16) {
+            const vec_v4 old_max_6 = load_v4(old_max + f);
+            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state + (chunk - chunk0) * 33792 + f));
+            store_v4(old_max + f, old_max_new7);
+            store_v4(state_2 + (chunk - chunk0) * 33792 + f, load_v4(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = 0; f < 512; f++) {
+                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            }
+        }
+        const int64_t f_end = 512;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                        load_v4(key_sin + least(f, 255) * 64 + j) : load_v4(key_3 + most(f - 256, 0) * 64 + j)));
+                }
+            }
+            /* state_2 += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                state_2[(chunk - chunk0) * 33792 + f] += total;
+            }
+            /* state_3[f][e] += sum over j of key_5 * v */
+            dot_v4(4, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 carried_8 = load_v4(carried + f);
+            const vec_v4 before_new9 = carried_8;
+            const vec_v4 state_10 = load_v4(state + (chunk - chunk0) * 33792 + f);
+            const vec_v4 carried_new11 = max_v4(load_v4(carried + f), state_10);
+            store_v4(carried + f, carried_new11);
+            store_v4(keep + f, exp2_v4(before_new9 - carried_new11));
+            store_v4(take + f, exp2_v4(state_10 - carried_new11));
+            store_v4(state + (chunk - chunk0) * 33792 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 carried_2_12 = load_v4(carried_2 + f);
+            const vec_v4 before_2_new13 = carried_2_12;
+            const vec_v4 keep_14 = load_v4(keep + f);
+            store_v4(carried_2 + f, carried_2_12 * keep_14);
+            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_14);
+            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 33792 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 carried_3_15 = load_v4(carried_3 + f * 64 + e);
+                const vec_v4 before_3_new16 = carried_3_15;
+                const float keep_17 = keep[f];
+                store_v4(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_17);
+                add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    splat_v4(1));
+                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
+    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_2 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_18 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new19 = q_tile_18 * 0.35355339f;
+                    store_v4(q_tile + d * 64 + i, q_tile_new19);
+                    query_2_in += q_tile_new19 * q_tile_new19;
+                }
+                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+            }
+            /* query_3[c][i] = sum over d of features_w * q_tile */
+            dot_v4(4, 64, 256, 64,
+                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_v4 query_3_20 = load_v4(query_3 + c * 64 + i);
+                    const wide_v4 angle21 = __builtin_convertvector(query_3_20, wide_v4);
+                    store_v4(query_sin + c * 64 + i, sin_v4(&angle21));
+                    const wide_v4 angle22 = __builtin_convertvector(query_3_20, wide_v4);
+                    store_v4(query_3 + c * 64 + i, cos_v4(&angle22));
+                }
+            }
+            /* query_5 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_5 + i, splat_v4(-FLT_MAX));
+            }
+            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_23 = load_v4(query_2 + i) * 0.7213475f;
+                vec_v4 query_5_in = load_v4(query_5 + i);
+                for (int64_t f = 0; f < 512; f++) {
+                    const vec_v4 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    store_v4(query_4 + f * 64 + i, query_4_new24);
+                    query_5_in = max_v4(query_5_in, query_4_new24);
+                }
+                store_v4(query_5 + i, query_5_in);
+            }
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_7 + i, splat_v4(0.0f));
+                store_v4(row_max + i, splat_v4(-FLT_MAX));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t f_end = 512;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_5_25 = load_v4(query_5 + i);
+                    vec_v4 query_7_in = {0};
+                    vec_v4 query_7_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v4 query_6_new26 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v4(query_sin + least(f,
+                            255) * 64 + i) : load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new26);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_v4){0};
+                        }
+                    }
+                    query_7_in += query_7_in_whole;
+                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                }
+                /* query_8[e][i] += sum over f of state_3 * query_6 */
+                dot_v4(4, 64, 64, f1 - f0,
+                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_7 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_27 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                    }
+                    store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
+                dot_v4(4, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_v4 key_8_29 = load_v4(key_8 + c * 64 + j);
+                        const wide_v4 angle30 = __builtin_convertvector(key_8_29, wide_v4);
+                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle30));
+                        const wide_v4 angle31 = __builtin_convertvector(key_8_29, wide_v4);
+                        store_v4(key_8 + c * 64 + j, cos_v4(&angle31));
+                    }
+                }
+                /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                dot_v4(4, 64, j1 - j0, 256,
+                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_8 * query_3 */
+                dot_v4(4, 64, j1 - j0, 256,
+                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_32 = load_v4(query_2 + i) * 0.7213475f;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                    }
+                }
+                /* old_max_2 = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(old_max_2 + i, load_v4(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
+                    const int64_t t_33 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_34 = (i0 + i + lane_v4) + t_33;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_max_in = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_v4(row_max_in, load_v4(weight + j * 64 + i));
+                    }
+                    store_v4(row_max + i, row_max_in);
+                }
+                /* old_max_2 = exp2(old_max_2 - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(old_max_2 + i, exp2_v4(load_v4(old_max_2 + i) - load_v4(row_max + i)));
+                }
+                /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 row_max_35 = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_35) * ((load_v4(score + j * 64 + i) +
+                            load_v4(score_2 + j * 64 + i)) * 0.00390625f));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_36 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_37 = (i0 + i + lane_v4) + t_36;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 old_max_2_38 = load_v4(old_max_2 + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_2_38);
+                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_2_38);
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_39 = load_v4(row_max + i);
+                const vec_v4 query_5_40 = load_v4(query_5 + i);
+                const vec_v4 t_41 = max_v4(row_max_39, query_5_40);
+                const vec_v4 t_42 = exp2_v4(row_max_39 - t_41);
+                const vec_v4 t_43 = exp2_v4(query_5_40 - t_41);
+                const vec_v4 t_44 = (load_v4(row_sum + i) * t_42) + (load_v4(query_7 + i) * t_43);
+                const mask_v4 t_45 = t_44 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_45, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_42) + (load_v4(query_8 + e * 64 + i) *
+                        t_43)) / t_44));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_v4(call, task, part, turn);
+    }
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -535,18 +1066,18 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
     float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 968256); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 1115712); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 1263168); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 1264192); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1265216); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 1266240); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1267264); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1332800); /* [e: 64, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 673344); /* [j: 144, i: 256] */
+    float *const weight = (float *)(void *)(work + 525888); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 968256); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 969280); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 970304); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 971328); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 972352); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 1037888); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1398336); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 1463872); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 673344); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -717,6 +1248,515 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t e = 0; e < 64; e++)
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
+
+/* States begin with no key. */
+TARGET_v3 static void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(-FLT_MAX));
+        store_v3(carried_2 + f, splat_v3(0.0f));
+        store_v3(carried_2_rest + f, splat_v3(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
+    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 512; f += 8) {
+        store_v3(state + (chunk - chunk0) * 33792 + f, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 33792 + f, splat_v3(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_2 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_v3(k_tile + d * 64 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_v3(2, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v3 key_3_2 = load_v3(key_3 + c * 64 + j);
+                const wide_v3 angle3 = __builtin_convertvector(key_3_2, wide_v3);
+                store_v3(key_sin + c * 64 + j, sin_v3(&angle3));
+                const wide_v3 angle4 = __builtin_convertvector(key_3_2, wide_v3);
+                store_v3(key_3 + c * 64 + j, cos_v3(&angle4));
+            }
+        }
+        /* old_max = state */
+        for (int64_t f = 0; f < 512; f += 8) {
+            store_v3(old_max + f, load_v3(state + (chunk - chunk0) * 33792 + f));
+        }
+        /* key_4 = key_2 * 0.7213475f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
+            for (int64_t f = 0; f < 512; f++) {
+                store_v3(key_4 + f * 64 + j, t_5);
+            }
+        }
+        /* state max= key_4 */
+        for (int64_t f = 0; f < 512; f++) {
+            vec_v3 lane_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_4 + f * 64 + j);
+                lane_max = max_v3(lane_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term,
+                    splat_v3(-INFINITY)));
+            }
+            for (int lane = 0; lane < 8; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+        }
+        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        for (int64_t f = 0; f < 512; f += 8) {
+            const vec_v3 old_max_6 = load_v3(old_max + f);
+            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state + (chunk - chunk0) * 33792 + f));
+            store_v3(old_max + f, old_max_new7);
+            store_v3(state_2 + (chunk - chunk0) * 33792 + f, load_v3(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = 0; f < 512; f++) {
+                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            }
+        }
+        const int64_t f_end = 512;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                        load_v3(key_sin + least(f, 255) * 64 + j) : load_v3(key_3 + most(f - 256, 0) * 64 + j)));
+                }
+            }
+            /* state_2 += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                state_2[(chunk - chunk0) * 33792 + f] += total;
+            }
+            /* state_3[f][e] += sum over j of key_5 * v */
+            dot_v3(2, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 carried_8 = load_v3(carried + f);
+            const vec_v3 before_new9 = carried_8;
+            const vec_v3 state_10 = load_v3(state + (chunk - chunk0) * 33792 + f);
+            const vec_v3 carried_new11 = max_v3(load_v3(carried + f), state_10);
+            store_v3(carried + f, carried_new11);
+            store_v3(keep + f, exp2_v3(before_new9 - carried_new11));
+            store_v3(take + f, exp2_v3(state_10 - carried_new11));
+            store_v3(state + (chunk - chunk0) * 33792 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 carried_2_12 = load_v3(carried_2 + f);
+            const vec_v3 before_2_new13 = carried_2_12;
+            const vec_v3 keep_14 = load_v3(keep + f);
+            store_v3(carried_2 + f, carried_2_12 * keep_14);
+            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_14);
+            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 33792 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 carried_3_15 = load_v3(carried_3 + f * 64 + e);
+                const vec_v3 before_3_new16 = carried_3_15;
+                const float keep_17 = keep[f];
+                store_v3(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_17);
+                add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    splat_v3(1));
+                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
+    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_2 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_18 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new19 = q_tile_18 * 0.35355339f;
+                    store_v3(q_tile + d * 64 + i, q_tile_new19);
+                    query_2_in += q_tile_new19 * q_tile_new19;
+                }
+                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+            }
+            /* query_3[c][i] = sum over d of features_w * q_tile */
+            dot_v3(2, 64, 256, 64,
+                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_v3 query_3_20 = load_v3(query_3 + c * 64 + i);
+                    const wide_v3 angle21 = __builtin_convertvector(query_3_20, wide_v3);
+                    store_v3(query_sin + c * 64 + i, sin_v3(&angle21));
+                    const wide_v3 angle22 = __builtin_convertvector(query_3_20, wide_v3);
+                    store_v3(query_3 + c * 64 + i, cos_v3(&angle22));
+                }
+            }
+            /* query_5 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_5 + i, splat_v3(-FLT_MAX));
+            }
+            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_23 = load_v3(query_2 + i) * 0.7213475f;
+                vec_v3 query_5_in = load_v3(query_5 + i);
+                for (int64_t f = 0; f < 512; f++) {
+                    const vec_v3 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    store_v3(query_4 + f * 64 + i, query_4_new24);
+                    query_5_in = max_v3(query_5_in, query_4_new24);
+                }
+                store_v3(query_5 + i, query_5_in);
+            }
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_7 + i, splat_v3(0.0f));
+                store_v3(row_max + i, splat_v3(-FLT_MAX));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t f_end = 512;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_5_25 = load_v3(query_5 + i);
+                    vec_v3 query_7_in = {0};
+                    vec_v3 query_7_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v3 query_6_new26 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v3(query_sin + least(f,
+                            255) * 64 + i) : load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new26);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_v3){0};
+                        }
+                    }
+                    query_7_in += query_7_in_whole;
+                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                }
+                /* query_8[e][i] += sum over f of state_3 * query_6 */
+                dot_v3(2, 64, 64, f1 - f0,
+                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_7 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_27 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                    }
+                    store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
+                dot_v3(2, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_v3 key_8_29 = load_v3(key_8 + c * 64 + j);
+                        const wide_v3 angle30 = __builtin_convertvector(key_8_29, wide_v3);
+                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle30));
+                        const wide_v3 angle31 = __builtin_convertvector(key_8_29, wide_v3);
+                        store_v3(key_8 + c * 64 + j, cos_v3(&angle31));
+                    }
+                }
+                /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                dot_v3(2, 64, j1 - j0, 256,
+                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_8 * query_3 */
+                dot_v3(2, 64, j1 - j0, 256,
+                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_32 = load_v3(query_2 + i) * 0.7213475f;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                    }
+                }
+                /* old_max_2 = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(old_max_2 + i, load_v3(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
+                    const int64_t t_33 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_34 = (i0 + i + lane_v3) + t_33;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_max_in = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_v3(row_max_in, load_v3(weight + j * 64 + i));
+                    }
+                    store_v3(row_max + i, row_max_in);
+                }
+                /* old_max_2 = exp2(old_max_2 - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(old_max_2 + i, exp2_v3(load_v3(old_max_2 + i) - load_v3(row_max + i)));
+                }
+                /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 row_max_35 = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_35) * ((load_v3(score + j * 64 + i) +
+                            load_v3(score_2 + j * 64 + i)) * 0.00390625f));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_36 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_37 = (i0 + i + lane_v3) + t_36;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 old_max_2_38 = load_v3(old_max_2 + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_2_38);
+                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_2_38);
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_39 = load_v3(row_max + i);
+                const vec_v3 query_5_40 = load_v3(query_5 + i);
+                const vec_v3 t_41 = max_v3(row_max_39, query_5_40);
+                const vec_v3 t_42 = exp2_v3(row_max_39 - t_41);
+                const vec_v3 t_43 = exp2_v3(query_5_40 - t_41);
+                const vec_v3 t_44 = (load_v3(row_sum + i) * t_42) + (load_v3(query_7 + i) * t_43);
+                const mask_v3 t_45 = t_44 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_45, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_42) + (load_v3(query_8 + e * 64 + i) *
+                        t_43)) / t_44));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_v3(call, task, part, turn);
+    }
+}
 #endif
 
 /* ==== generic ==== */
@@ -857,18 +1897,18 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     float *const key_3 = (float *)(void *)(work + 263232); /* [c: 256, j: 144] */
     float *const key_sin = (float *)(void *)(work + 410688); /* [c: 256, j: 144] */
     float *const score = (float *)(void *)(work + 558144); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 631872); /* [j: 144, i: 128] */
-    float *const weight = (float *)(void *)(work + 705600); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 779328); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 779840); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 780352); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 780864); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 781376); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 814144); /* [e: 64, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 410688); /* [j: 144, i: 128] */
+    float *const weight = (float *)(void *)(work + 263232); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 631872); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 262656); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 632384); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 632896); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 633408); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 666176); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 846912); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 879680); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 131584); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 410688); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1040,25 +2080,548 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
+/* States begin with no key. */
+static void performer_trig_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(-FLT_MAX));
+        store_any(carried_2 + f, splat_any(0.0f));
+        store_any(carried_2_rest + f, splat_any(0.0f));
+    }
+    /* carried_3 = 0.0f; carried_3_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_3 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void performer_trig_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
+    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    /* state = -FLT_MAX; state_2 = 0.0f */
+    for (int64_t f = 0; f < 512; f += 4) {
+        store_any(state + (chunk - chunk0) * 33792 + f, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 33792 + f, splat_any(0.0f));
+    }
+    /* state_3 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 512; f++) {
+            store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_2 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_2_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
+                store_any(k_tile + d * 64 + j, k_tile_new1);
+                key_2_in += k_tile_new1 * k_tile_new1;
+            }
+            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+        }
+        /* key_3[c][j] = sum over d of features_w * k_tile */
+        dot_any(2, 64, 256, 64,
+               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_any key_3_2 = load_any(key_3 + c * 64 + j);
+                const wide_any angle3 = __builtin_convertvector(key_3_2, wide_any);
+                store_any(key_sin + c * 64 + j, sin_any(&angle3));
+                const wide_any angle4 = __builtin_convertvector(key_3_2, wide_any);
+                store_any(key_3 + c * 64 + j, cos_any(&angle4));
+            }
+        }
+        /* old_max = state */
+        for (int64_t f = 0; f < 512; f += 4) {
+            store_any(old_max + f, load_any(state + (chunk - chunk0) * 33792 + f));
+        }
+        /* key_4 = key_2 * 0.7213475f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
+            for (int64_t f = 0; f < 512; f++) {
+                store_any(key_4 + f * 64 + j, t_5);
+            }
+        }
+        /* state max= key_4 */
+        for (int64_t f = 0; f < 512; f++) {
+            vec_any lane_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_4 + f * 64 + j);
+                lane_max = max_any(lane_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term,
+                    splat_any(-INFINITY)));
+            }
+            for (int lane = 0; lane < 4; lane++)
+                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+        }
+        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        for (int64_t f = 0; f < 512; f += 4) {
+            const vec_any old_max_6 = load_any(old_max + f);
+            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state + (chunk - chunk0) * 33792 + f));
+            store_any(old_max + f, old_max_new7);
+            store_any(state_2 + (chunk - chunk0) * 33792 + f, load_any(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+        }
+        /* state_3 = state_3 * old_max */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = 0; f < 512; f++) {
+                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            }
+        }
+        const int64_t f_end = 512;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                        load_any(key_sin + least(f, 255) * 64 + j) : load_any(key_3 + most(f - 256, 0) * 64 + j)));
+                }
+            }
+            /* state_2 += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                state_2[(chunk - chunk0) * 33792 + f] += total;
+            }
+            /* state_3[f][e] += sum over j of key_5 * v */
+            dot_any(2, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void performer_trig_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 4096); /* [f: 512] */
+    float *const carried_3 = (float *)(void *)(part->shared + 6144); /* [f: 512, e: 64] */
+    float *const carried_3_rest = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any carried_8 = load_any(carried + f);
+            const vec_any before_new9 = carried_8;
+            const vec_any state_10 = load_any(state + (chunk - chunk0) * 33792 + f);
+            const vec_any carried_new11 = max_any(load_any(carried + f), state_10);
+            store_any(carried + f, carried_new11);
+            store_any(keep + f, exp2_any(before_new9 - carried_new11));
+            store_any(take + f, exp2_any(state_10 - carried_new11));
+            store_any(state + (chunk - chunk0) * 33792 + f, before_new9);
+        }
+        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any carried_2_12 = load_any(carried_2 + f);
+            const vec_any before_2_new13 = carried_2_12;
+            const vec_any keep_14 = load_any(keep + f);
+            store_any(carried_2 + f, carried_2_12 * keep_14);
+            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_14);
+            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 33792 + f) * load_any(take + f), splat_any(1));
+            store_any(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+        }
+        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any carried_3_15 = load_any(carried_3 + f * 64 + e);
+                const vec_any before_3_new16 = carried_3_15;
+                const float keep_17 = keep[f];
+                store_any(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_17);
+                add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    splat_any(1));
+                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void performer_trig_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const features_w = call->params->features_w;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
+    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
+    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
+    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
+    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
+    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_2 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_2_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_18 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new19 = q_tile_18 * 0.35355339f;
+                    store_any(q_tile + d * 64 + i, q_tile_new19);
+                    query_2_in += q_tile_new19 * q_tile_new19;
+                }
+                store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+            }
+            /* query_3[c][i] = sum over d of features_w * q_tile */
+            dot_any(2, 64, 256, 64,
+                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t c = 0; c < 256; c++) {
+                    const vec_any query_3_20 = load_any(query_3 + c * 64 + i);
+                    const wide_any angle21 = __builtin_convertvector(query_3_20, wide_any);
+                    store_any(query_sin + c * 64 + i, sin_any(&angle21));
+                    const wide_any angle22 = __builtin_convertvector(query_3_20, wide_any);
+                    store_any(query_3 + c * 64 + i, cos_any(&angle22));
+                }
+            }
+            /* query_5 = -FLT_MAX */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_5 + i, splat_any(-FLT_MAX));
+            }
+            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_23 = load_any(query_2 + i) * 0.7213475f;
+                vec_any query_5_in = load_any(query_5 + i);
+                for (int64_t f = 0; f < 512; f++) {
+                    const vec_any query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    store_any(query_4 + f * 64 + i, query_4_new24);
+                    query_5_in = max_any(query_5_in, query_4_new24);
+                }
+                store_any(query_5 + i, query_5_in);
+            }
+            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_7 + i, splat_any(0.0f));
+                store_any(row_max + i, splat_any(-FLT_MAX));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t f_end = 512;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_5_25 = load_any(query_5 + i);
+                    vec_any query_7_in = {0};
+                    vec_any query_7_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_any query_6_new26 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_any(query_sin +
+                            least(f, 255) * 64 + i) : load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
+                        store_any(query_6 + (f - f0) * 64 + i, query_6_new26);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        if (f % 192 == 191) {
+                            query_7_in_whole += query_7_in;
+                            query_7_in = (vec_any){0};
+                        }
+                    }
+                    query_7_in += query_7_in_whole;
+                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                }
+                /* query_8[e][i] += sum over f of state_3 * query_6 */
+                dot_any(2, 64, 64, f1 - f0,
+                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_7 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_7 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_7_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_27 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                    }
+                    store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+                }
+                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
+                dot_any(2, 64, 256, 64,
+                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t c = 0; c < 256; c++) {
+                        const vec_any key_8_29 = load_any(key_8 + c * 64 + j);
+                        const wide_any angle30 = __builtin_convertvector(key_8_29, wide_any);
+                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle30));
+                        const wide_any angle31 = __builtin_convertvector(key_8_29, wide_any);
+                        store_any(key_8 + c * 64 + j, cos_any(&angle31));
+                    }
+                }
+                /* score[j][i] = sum over c of key_sin_2 * query_sin */
+                dot_any(2, 64, j1 - j0, 256,
+                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                /* score_2[j][i] = sum over c of key_8 * query_3 */
+                dot_any(2, 64, j1 - j0, 256,
+                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_32 = load_any(query_2 + i) * 0.7213475f;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                    }
+                }
+                /* old_max_2 = row_max */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(old_max_2 + i, load_any(row_max + i));
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
+                    const int64_t t_33 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_34 = (i0 + i + lane_any) + t_33;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_any), load_any(weight + j * 64 + i), splat_any(-INFINITY)));
+                        }
+                    }
+                }
+                /* row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_max_in = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_max_in = max_any(row_max_in, load_any(weight + j * 64 + i));
+                    }
+                    store_any(row_max + i, row_max_in);
+                }
+                /* old_max_2 = exp2(old_max_2 - row_max) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(old_max_2 + i, exp2_any(load_any(old_max_2 + i) - load_any(row_max + i)));
+                }
+                /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any row_max_35 = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_35) * ((load_any(score + j * 64 + i) +
+                            load_any(score_2 + j * 64 + i)) * 0.00390625f));
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_36 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_37 = (i0 + i + lane_any) + t_36;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any old_max_2_38 = load_any(old_max_2 + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_2_38);
+                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_2_38);
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+            }
+            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_39 = load_any(row_max + i);
+                const vec_any query_5_40 = load_any(query_5 + i);
+                const vec_any t_41 = max_any(row_max_39, query_5_40);
+                const vec_any t_42 = exp2_any(row_max_39 - t_41);
+                const vec_any t_43 = exp2_any(query_5_40 - t_41);
+                const vec_any t_44 = (load_any(row_sum + i) * t_42) + (load_any(query_7 + i) * t_43);
+                const mask_any t_45 = t_44 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_45, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_42) + (load_any(query_8 + e * 64 + i)
+                        * t_43)) / t_44));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void performer_trig_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) performer_trig_queries_any(call, task, part, turn);
+    }
+}
+
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
+
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 443 };
 
 static struct version version(int64_t n_k)
 {
-    (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){performer_trig_rows_v4, 256, 1500736};
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1103424};
+    }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){performer_trig_rows_v3, 256, 1500736};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1103424};
+    }
 #endif
-    return (struct version){performer_trig_rows_any, 128, 916544};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 698944};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1081,6 +2644,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t performer_trig_params_size(void)
 {
     return 65536 + attn_orthogonal_work(256, 64);
@@ -1100,7 +2677,8 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
 
 size_t performer_trig_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params, const float *q, const float *k, const float *v,
@@ -1115,20 +2693,30 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

@@ -39,13 +39,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 4454 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 212096 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 2312960 bytes of workspace a thread
+   Linear from 4648 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p2.c … -lattnrt -lm */
 #include "polynomial_p2.h"
 
@@ -68,6 +68,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -187,17 +205,17 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -338,16 +356,174 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void polynomial_p2_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 16) {
+        store_v4(state + (chunk - chunk0) * 137280 + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 64 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new2 = k_tile_0 - t_1;
+                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        const int64_t f_end = 2112;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = k_tile * k_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v4(key_5 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
+                        j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 137280 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_v4(4, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void polynomial_p2_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new4 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 137280 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 137280 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -359,105 +535,97 @@ TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t t
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
-    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
-    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
-    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
-    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 2112; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query + i, splat_v4(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + i, splat_v4(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v4(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v4(q_tile + d * 64 + i);
-                    }
-                    store_v4(query + i, load_v4(query + i) + query_in);
+                store_v4(query + i, load_v4(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_7 = load_v4(query + i) * 0.015625f;
+                vec_v4 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_3 + i, splat_v4(0.0f));
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_9 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
+                    store_v4(q_tile + d * 64 + i, q_tile_new11);
+                    store_v4(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-                    vec_v4 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-                        store_v4(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_7 + i, splat_v4(0.0f));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
                 }
-                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
-                        store_v4(q_tile + d * 64 + i, q_tile_new5);
-                        store_v4(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_7 + i, splat_v4(0.0f));
-                }
+            }
+            const int64_t f_end = 2112;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_7_in = {0};
                     vec_v4 query_7_in_whole = {0};
-                    for (int64_t f = 0; f < 2112; f++) {
-                        const vec_v4 query_6_new6 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) *
-                            64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_v4(query_6 + f * 64 + i, query_6_new6);
-                        query_7_in += query_6_new6 * state[f];
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v4 query_6_new12 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) % 64)
+                            * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new12);
+                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v4){0};
@@ -466,176 +634,122 @@ TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t t
                     query_7_in += query_7_in_whole;
                     store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_v4(4, 64, 64, 2112,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_6 + j, splat_v4(0.0f));
-                    }
-                    /* key_6 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_6_in += load_v4(k_tile + d * 64 + j);
-                        }
-                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
-                    }
-                    /* key_8 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_8 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_8 = load_v4(key_6 + j) * 0.015625f;
-                        vec_v4 key_8_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_7 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new9 = k_tile_7 - t_8;
-                            store_v4(k_tile + d * 64 + j, k_tile_new9);
-                            key_8_in += k_tile_new9 * k_tile_new9;
-                        }
-                        store_v4(key_8 + j, load_v4(key_8 + j) + key_8_in);
-                    }
-                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(key_8 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
-                        }
-                    }
-                    /* score[j][i] = sum over d of k_tile * query_5 */
-                    dot_v4(4, 64, j1 - j0, 64,
-                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_11 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_11 * score_11);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_12 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_14 = (load_v4(row_sum + i) + load_v4(query_7 + i)) + 1.0f;
-                    const mask_v4 t_15 = t_14 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_8 + e * 64 + i)) / t_14));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_8[e][i] += sum over f of state_2 * query_6 */
+                dot_v4(4, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + j, splat_v4(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v4(k_tile_2 + d * 64 + j);
-                }
-                store_v4(key + j, load_v4(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_3 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_17 = load_v4(key + j) * 0.015625f;
-                vec_v4 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_16 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new18 = k_tile_2_16 - t_17;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new18);
-                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
-                }
-                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_19 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
                 }
             }
-            /* key_5 = k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t f = 0; f < 2112; f++) {
-                    store_v4(key_5 + f * 64 + j, load_v4(k_tile_2 + (f % 64) * 64 + j) * load_v4(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                }
-            }
-            /* state += key_5 */
-            for (int64_t f = 0; f < 2112; f++) {
-                vec_v4 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_6 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_5 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    store_v4(key_6 + j, splat_v4(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_6 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_6_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_6_in += load_v4(k_tile_2 + d * 64 + j);
+                    }
+                    store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
+                }
+                /* key_8 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_8 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_14 = load_v4(key_6 + j) * 0.015625f;
+                    vec_v4 key_8_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_13 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new15 = k_tile_2_13 - t_14;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        key_8_in += k_tile_2_new15 * k_tile_2_new15;
+                    }
+                    store_v4(key_8 + j, load_v4(key_8 + j) + key_8_in);
+                }
+                /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(key_8 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) + k_norm_bias[d]);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * query_5 */
+                dot_v4(4, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_17 = load_v4(score + j * 64 + i);
+                        store_v4(score + j * 64 + i, score_17 * score_17);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_18 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_5 * v */
-            dot_v4(4, 64, 2112, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_20 = (load_v4(row_sum + i) + load_v4(query_7 + i)) + 1.0f;
+                const mask_v4 t_21 = t_20 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_21, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_8 + e * 64 + i)) / t_20));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -753,17 +867,17 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -904,16 +1018,174 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void polynomial_p2_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 8) {
+        store_v3(state + (chunk - chunk0) * 137280 + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 64 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new2 = k_tile_0 - t_1;
+                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        const int64_t f_end = 2112;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = k_tile * k_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v3(key_5 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
+                        j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 137280 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_v3(2, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void polynomial_p2_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new4 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 137280 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 137280 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -925,105 +1197,97 @@ TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t t
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
-    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
-    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
-    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
-    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 2112; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query + i, splat_v3(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + i, splat_v3(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v3(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v3(q_tile + d * 64 + i);
-                    }
-                    store_v3(query + i, load_v3(query + i) + query_in);
+                store_v3(query + i, load_v3(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_7 = load_v3(query + i) * 0.015625f;
+                vec_v3 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_3 + i, splat_v3(0.0f));
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_9 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
+                    store_v3(q_tile + d * 64 + i, q_tile_new11);
+                    store_v3(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-                    vec_v3 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-                        store_v3(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_7 + i, splat_v3(0.0f));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
                 }
-                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
-                        store_v3(q_tile + d * 64 + i, q_tile_new5);
-                        store_v3(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_7 + i, splat_v3(0.0f));
-                }
+            }
+            const int64_t f_end = 2112;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_7_in = {0};
                     vec_v3 query_7_in_whole = {0};
-                    for (int64_t f = 0; f < 2112; f++) {
-                        const vec_v3 query_6_new6 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) *
-                            64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_v3(query_6 + f * 64 + i, query_6_new6);
-                        query_7_in += query_6_new6 * state[f];
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v3 query_6_new12 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) % 64)
+                            * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new12);
+                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v3){0};
@@ -1032,176 +1296,122 @@ TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t t
                     query_7_in += query_7_in_whole;
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_v3(2, 64, 64, 2112,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_6 + j, splat_v3(0.0f));
-                    }
-                    /* key_6 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_6_in += load_v3(k_tile + d * 64 + j);
-                        }
-                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
-                    }
-                    /* key_8 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_8 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_8 = load_v3(key_6 + j) * 0.015625f;
-                        vec_v3 key_8_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_7 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new9 = k_tile_7 - t_8;
-                            store_v3(k_tile + d * 64 + j, k_tile_new9);
-                            key_8_in += k_tile_new9 * k_tile_new9;
-                        }
-                        store_v3(key_8 + j, load_v3(key_8 + j) + key_8_in);
-                    }
-                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(key_8 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
-                        }
-                    }
-                    /* score[j][i] = sum over d of k_tile * query_5 */
-                    dot_v3(2, 64, j1 - j0, 64,
-                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_11 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_11 * score_11);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_12 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_14 = (load_v3(row_sum + i) + load_v3(query_7 + i)) + 1.0f;
-                    const mask_v3 t_15 = t_14 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_8 + e * 64 + i)) / t_14));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_8[e][i] += sum over f of state_2 * query_6 */
+                dot_v3(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + j, splat_v3(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v3(k_tile_2 + d * 64 + j);
-                }
-                store_v3(key + j, load_v3(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_3 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_17 = load_v3(key + j) * 0.015625f;
-                vec_v3 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_16 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new18 = k_tile_2_16 - t_17;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new18);
-                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
-                }
-                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_19 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
                 }
             }
-            /* key_5 = k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t f = 0; f < 2112; f++) {
-                    store_v3(key_5 + f * 64 + j, load_v3(k_tile_2 + (f % 64) * 64 + j) * load_v3(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                }
-            }
-            /* state += key_5 */
-            for (int64_t f = 0; f < 2112; f++) {
-                vec_v3 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_6 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_5 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    store_v3(key_6 + j, splat_v3(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_6 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_6_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_6_in += load_v3(k_tile_2 + d * 64 + j);
+                    }
+                    store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
+                }
+                /* key_8 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_8 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_14 = load_v3(key_6 + j) * 0.015625f;
+                    vec_v3 key_8_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_13 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new15 = k_tile_2_13 - t_14;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        key_8_in += k_tile_2_new15 * k_tile_2_new15;
+                    }
+                    store_v3(key_8 + j, load_v3(key_8 + j) + key_8_in);
+                }
+                /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(key_8 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) + k_norm_bias[d]);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * query_5 */
+                dot_v3(2, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_17 = load_v3(score + j * 64 + i);
+                        store_v3(score + j * 64 + i, score_17 * score_17);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_18 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_5 * v */
-            dot_v3(2, 64, 2112, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_20 = (load_v3(row_sum + i) + load_v3(query_7 + i)) + 1.0f;
+                const mask_v3 t_21 = t_20 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_21, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_8 + e * 64 + i)) / t_20));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -1317,17 +1527,17 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 2176); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 75904); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 76416); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 76928); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 109696); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 142464); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 175232); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1468,16 +1678,175 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void polynomial_p2_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void polynomial_p2_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void polynomial_p2_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const k_norm_weight = call->params->k_norm_weight;
+    const float *const k_norm_bias = call->params->k_norm_bias;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 2112; f += 4) {
+        store_any(state + (chunk - chunk0) * 137280 + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 2112; f++) {
+            store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 64 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_1 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new2 = k_tile_0 - t_1;
+                store_any(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
+            }
+        }
+        const int64_t f_end = 2112;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_5 = k_tile * k_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_any(key_5 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
+                        j));
+                }
+            }
+            /* state += key_5 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 137280 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_5 * v */
+            dot_any(2, 64, f1 - f0, j1 - j0,
+                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void polynomial_p2_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new4 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 137280 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 137280 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                    splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void polynomial_p2_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1489,105 +1858,97 @@ static void polynomial_p2_linear_any(const struct call *call, int64_t task, unsi
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [f: 2112, j: 64] */
-    float *const state = (float *)(void *)(work + 541184); /* [f: 2112] */
-    float *const state_rest = (float *)(void *)(work + 549632); /* [f: 2112] */
-    float *const state_2 = (float *)(void *)(work + 558080); /* [f: 2112, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 1098752); /* [f: 2112, e: 64] */
-    float *const key_6 = (float *)(void *)(work + 1639424); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(work + 1639680); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 1639936); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 1640192); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 1640448); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 1656832); /* [j: 64, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 1673216); /* [f: 2112, i: 64] */
-    float *const query_7 = (float *)(void *)(work + 2213888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 2214144); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 2214400); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(work + 2214656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 2231040); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 2247424); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
+    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 66048); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 66560); /* [i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 2263808); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 2280192); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 2296576); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 2112; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query + i, splat_any(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + i, splat_any(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_any(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_any(q_tile + d * 64 + i);
-                    }
-                    store_any(query + i, load_any(query + i) + query_in);
+                store_any(query + i, load_any(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_7 = load_any(query + i) * 0.015625f;
+                vec_any query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new8 = q_tile_6 - t_7;
+                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_3 + i, splat_any(0.0f));
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_10 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_9 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
+                    store_any(q_tile + d * 64 + i, q_tile_new11);
+                    store_any(query_5 + d * 64 + i, q_tile_new11 * 0.125f);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_1 = load_any(query + i) * 0.015625f;
-                    vec_any query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new2 = q_tile_0 - t_1;
-                        store_any(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* query_7 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_7 + i, splat_any(0.0f));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_8 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(query_8 + e * 64 + i, splat_any(0.0f));
                 }
-                /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias; query_5 = q_tile * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_3 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new5 = ((q_tile_3 * t_4) * q_norm_weight[d]) + q_norm_bias[d];
-                        store_any(q_tile + d * 64 + i, q_tile_new5);
-                        store_any(query_5 + d * 64 + i, q_tile_new5 * 0.125f);
-                    }
-                }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_7 + i, splat_any(0.0f));
-                }
+            }
+            const int64_t f_end = 2112;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_7_in = {0};
                     vec_any query_7_in_whole = {0};
-                    for (int64_t f = 0; f < 2112; f++) {
-                        const vec_any query_6_new6 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64)) %
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_any query_6_new12 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64)) %
                             64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_any(query_6 + f * 64 + i, query_6_new6);
-                        query_7_in += query_6_new6 * state[f];
+                        store_any(query_6 + (f - f0) * 64 + i, query_6_new12);
+                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_any){0};
@@ -1596,207 +1957,159 @@ static void polynomial_p2_linear_any(const struct call *call, int64_t task, unsi
                     query_7_in += query_7_in_whole;
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_8[e][i] = sum over f of state_2 * query_6 */
-                dot_any(2, 64, 64, 2112,
-                       state_2, 1, 64, query_6, 64, query_8, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_6 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_6 + j, splat_any(0.0f));
-                    }
-                    /* key_6 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_6_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_6_in += load_any(k_tile + d * 64 + j);
-                        }
-                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
-                    }
-                    /* key_8 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_8 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_6 * 0.015625f); key_8 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_8 = load_any(key_6 + j) * 0.015625f;
-                        vec_any key_8_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_7 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new9 = k_tile_7 - t_8;
-                            store_any(k_tile + d * 64 + j, k_tile_new9);
-                            key_8_in += k_tile_new9 * k_tile_new9;
-                        }
-                        store_any(key_8 + j, load_any(key_8 + j) + key_8_in);
-                    }
-                    /* k_tile = ((k_tile * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_10 = 1.0f / sqrt_any((load_any(key_8 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * t_10) * k_norm_weight[d]) + k_norm_bias[d]);
-                        }
-                    }
-                    /* score[j][i] = sum over d of k_tile * query_5 */
-                    dot_any(2, 64, j1 - j0, 64,
-                           k_tile, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_11 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_11 * score_11);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_12 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_13 = (i0 + i + lane_any) + t_12;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_13) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_14 = (load_any(row_sum + i) + load_any(query_7 + i)) + 1.0f;
-                    const mask_any t_15 = t_14 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_8 + e * 64 + i)) /
-                            t_14));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_8[e][i] += sum over f of state_2 * query_6 */
+                dot_any(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + j, splat_any(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_any(k_tile_2 + d * 64 + j);
-                }
-                store_any(key + j, load_any(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_3 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_17 = load_any(key + j) * 0.015625f;
-                vec_any key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_16 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new18 = k_tile_2_16 - t_17;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new18);
-                    key_3_in += k_tile_2_new18 * k_tile_2_new18;
-                }
-                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_19 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * t_19) * k_norm_weight[d]) + k_norm_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
                 }
             }
-            /* key_5 = k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t f = 0; f < 2112; f++) {
-                    store_any(key_5 + f * 64 + j, load_any(k_tile_2 + (f % 64) * 64 + j) * load_any(k_tile_2 + (((f % 64) + (f / 64)) % 64) * 64 +
-                        j));
-                }
-            }
-            /* state += key_5 */
-            for (int64_t f = 0; f < 2112; f++) {
-                vec_any lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_6 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_5 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    store_any(key_6 + j, splat_any(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_6 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_6_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_6_in += load_any(k_tile_2 + d * 64 + j);
+                    }
+                    store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
+                }
+                /* key_8 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_8 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_14 = load_any(key_6 + j) * 0.015625f;
+                    vec_any key_8_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_13 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new15 = k_tile_2_13 - t_14;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        key_8_in += k_tile_2_new15 * k_tile_2_new15;
+                    }
+                    store_any(key_8 + j, load_any(key_8 + j) + key_8_in);
+                }
+                /* k_tile_2 = ((k_tile_2 * (1.0f / sqrt((key_8 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_16 = 1.0f / sqrt_any((load_any(key_8 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) + k_norm_bias[d]);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * query_5 */
+                dot_any(2, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_17 = load_any(score + j * 64 + i);
+                        store_any(score + j * 64 + i, score_17 * score_17);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_18 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_19 = (i0 + i + lane_any) + t_18;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_5 * v */
-            dot_any(2, 64, 2112, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_20 = (load_any(row_sum + i) + load_any(query_7 + i)) + 1.0f;
+                const mask_any t_21 = t_20 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_21, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_8 + e * 64 + i)) /
+                        t_20));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polynomial_p2_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_any(call, task, part, turn);
     }
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 4454 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 4648 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_v4, 0, 2312960};
-        return (struct version){polynomial_p2_rows_v4, 256, 386176};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+        return (struct version){.rows = polynomial_p2_rows_v4, .tile = 256, .own = 382976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_v3, 0, 2312960};
-        return (struct version){polynomial_p2_rows_v3, 256, 386176};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+        return (struct version){.rows = polynomial_p2_rows_v3, .tile = 256, .own = 382976};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){polynomial_p2_linear_any, 0, 2312960};
-    return (struct version){polynomial_p2_rows_any, 128, 212096};
+    if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+    return (struct version){.rows = polynomial_p2_rows_any, .tile = 128, .own = 209920};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1819,6 +2132,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t polynomial_p2_params_size(void)
 {
     return 0;
@@ -1835,7 +2162,8 @@ int polynomial_p2_params_init(struct polynomial_p2_params *params, uint64_t seed
 
 size_t polynomial_p2_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int polynomial_p2_forward(const struct attn_problem *problem, const struct polynomial_p2_params *params, const float *q, const float *k, const float *v,
@@ -1850,20 +2178,30 @@ int polynomial_p2_forward(const struct attn_problem *problem, const struct polyn
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

@@ -40,9 +40,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 386176 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 212096 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p8.c … -lattnrt -lm */
 #include "polynomial_p8.h"
 
@@ -184,17 +184,17 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -451,17 +451,17 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 3200); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 150656); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 151680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 152704); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 218240); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 283776); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 349312); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -716,17 +716,17 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 2176); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 75904); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 76416); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 76928); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 109696); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 142464); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 175232); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -873,7 +873,7 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -881,13 +881,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){polynomial_p8_rows_v4, 256, 386176};
+        return (struct version){.rows = polynomial_p8_rows_v4, .tile = 256, .own = 382976};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){polynomial_p8_rows_v3, 256, 386176};
+        return (struct version){.rows = polynomial_p8_rows_v3, .tile = 256, .own = 382976};
 #endif
-    return (struct version){polynomial_p8_rows_any, 128, 212096};
+    return (struct version){.rows = polynomial_p8_rows_any, .tile = 128, .own = 209920};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -926,7 +931,8 @@ int polynomial_p8_params_init(struct polynomial_p8_params *params, uint64_t seed
 
 size_t polynomial_p8_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int polynomial_p8_forward(const struct attn_problem *problem, const struct polynomial_p8_params *params, const float *q, const float *k, const float *v,
@@ -943,14 +949,15 @@ int polynomial_p8_forward(const struct attn_problem *problem, const struct polyn
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

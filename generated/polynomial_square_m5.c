@@ -632,7 +632,7 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -640,13 +640,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){polynomial_square_m5_rows_v4, 64, 86528};
+        return (struct version){.rows = polynomial_square_m5_rows_v4, .tile = 64, .own = 86528};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){polynomial_square_m5_rows_v3, 64, 86528};
+        return (struct version){.rows = polynomial_square_m5_rows_v3, .tile = 64, .own = 86528};
 #endif
-    return (struct version){polynomial_square_m5_rows_any, 64, 86528};
+    return (struct version){.rows = polynomial_square_m5_rows_any, .tile = 64, .own = 86528};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -685,7 +690,8 @@ int polynomial_square_m5_params_init(struct polynomial_square_m5_params *params,
 
 size_t polynomial_square_m5_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int polynomial_square_m5_forward(const struct attn_problem *problem, const struct polynomial_square_m5_params *params, const float *q, const float *k, const float *v,
@@ -702,14 +708,15 @@ int polynomial_square_m5_forward(const struct attn_problem *problem, const struc
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

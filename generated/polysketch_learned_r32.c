@@ -127,13 +127,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1195 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 2341376 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 2341376 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 1541632 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1616896 bytes of workspace a thread
+   Linear from 729 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 395264 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 581248 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 395264 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 581248 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 345088 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 581248 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
 #include "polysketch_learned_r32.h"
 
@@ -156,6 +156,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -304,47 +322,47 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 4224); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 5248); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 70784); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 332928); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 365696); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 366720); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 367744); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 629888); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 662656); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 924800); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 957568); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 958592); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 959616); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1221760); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1254528); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 1255104); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 1255680); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 1292544); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 1440000); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 1458432); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1459008); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 1459584); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 1607040); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 1625472); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 1772928); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 1791360); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 1791936); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 1792512); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 1939968); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 1958400); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 2105856); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 2106880); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 2107904); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 2173440); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 67584); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 34816); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 71680); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 53248); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 219136); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 220160); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 2238976); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2304512); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 329728); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 352256); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -835,16 +853,378 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 16) {
+        store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 64 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new2 = k_tile_0 - t_1;
+                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_5 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new5 = k_tile_3 * t_4;
+                store_v4(k_tile + d * 64 + j, k_tile_new5);
+                key_5_in += k_tile_new5;
+            }
+            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_7 = load_v4(key_5 + j) * 0.015625f;
+            vec_v4 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new8 = k_tile_6 - t_7;
+                store_v4(k_tile + d * 64 + j, k_tile_new8);
+                key_7_in += k_tile_new8 * k_tile_new8;
+            }
+            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_9 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_9 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v4(4, 64, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_10_10 = load_v4(key_10 + h * 64 + j);
+                store_v4(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v4((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v4(4, 64, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_13 + j, splat_v4(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v4(key_12 + r * 64 + j);
+            }
+            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_15 + j, splat_v4(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_12 = load_v4(key_13 + j) * 0.03125f;
+            vec_v4 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_12_11 = load_v4(key_12 + r * 64 + j);
+                const vec_v4 key_12_new13 = key_12_11 - t_12;
+                store_v4(key_12 + r * 64 + j, key_12_new13);
+                key_15_in += key_12_new13 * key_12_new13;
+            }
+            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v4(4, 64, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_17_15 = load_v4(key_17 + h * 64 + j);
+                store_v4(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v4((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v4(4, 64, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_16 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_v4(4, 64, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_21_17 = load_v4(key_21 + h * 64 + j);
+                store_v4(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v4((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v4(4, 64, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_24 + j, splat_v4(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v4(key_23 + r * 64 + j);
+            }
+            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_26 + j, splat_v4(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_19 = load_v4(key_24 + j) * 0.03125f;
+            vec_v4 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_23_18 = load_v4(key_23 + r * 64 + j);
+                const vec_v4 key_23_new20 = key_23_18 - t_19;
+                store_v4(key_23 + r * 64 + j, key_23_new20);
+                key_26_in += key_23_new20 * key_23_new20;
+            }
+            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v4(4, 64, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_28_22 = load_v4(key_28 + h * 64 + j);
+                store_v4(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v4((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v4(4, 64, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                        j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v4(4, 64, f1 - f0, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new23 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 35360 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 35360 + f, before_new23);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -868,325 +1248,300 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
-    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
-    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
-    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
-    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
-    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
-    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
-    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
-    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
-    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
-    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
-    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
-    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
-    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
-    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
-    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
-    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
-    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
-    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
-    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
-    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
-    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
-    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
-    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(part->work + 8704); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query + i, splat_v4(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + i, splat_v4(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v4(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v4(q_tile + d * 64 + i);
-                    }
-                    store_v4(query + i, load_v4(query + i) + query_in);
+                store_v4(query + i, load_v4(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_26 = load_v4(query + i) * 0.015625f;
+                vec_v4 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new27 = q_tile_25 - t_26;
+                    store_v4(q_tile + d * 64 + i, q_tile_new27);
+                    query_3_in += q_tile_new27 * q_tile_new27;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_3 + i, splat_v4(0.0f));
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_5 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                vec_v4 query_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new30 = q_tile_28 * t_29;
+                    store_v4(q_tile + d * 64 + i, q_tile_new30);
+                    query_5_in += q_tile_new30;
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-                    vec_v4 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-                        store_v4(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+            }
+            /* query_7 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_7 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_32 = load_v4(query_5 + i) * 0.015625f;
+                vec_v4 query_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_31 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new33 = q_tile_31 - t_32;
+                    store_v4(q_tile + d * 64 + i, q_tile_new33);
+                    query_7_in += q_tile_new33 * q_tile_new33;
                 }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_5 + i, splat_v4(0.0f));
+                store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+            }
+            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+            }
+            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_7_34 = load_v4(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
+                        sketch_g1_norm0_bias[d]);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                    vec_v4 query_5_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-                        store_v4(q_tile + d * 64 + i, q_tile_new5);
-                        query_5_in += q_tile_new5;
-                    }
-                    store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+            }
+            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 query_10_35 = load_v4(query_10 + h * 64 + i);
+                    store_v4(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v4((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_7 + i, splat_v4(0.0f));
+            }
+            /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            /* query_13 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_13 + i, splat_v4(0.0f));
+            }
+            /* query_13 += query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_13_in += load_v4(query_12 + r * 64 + i);
                 }
-                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
-                    vec_v4 query_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                        store_v4(q_tile + d * 64 + i, q_tile_new8);
-                        query_7_in += q_tile_new8 * q_tile_new8;
-                    }
-                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+            }
+            /* query_15 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_15 + i, splat_v4(0.0f));
+            }
+            /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_37 = load_v4(query_13 + i) * 0.03125f;
+                vec_v4 query_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 query_12_36 = load_v4(query_12 + r * 64 + i);
+                    const vec_v4 query_12_new38 = query_12_36 - t_37;
+                    store_v4(query_12 + r * 64 + i, query_12_new38);
+                    query_15_in += query_12_new38 * query_12_new38;
                 }
-                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+                store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+            }
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
-                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_7_9 = load_v4(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
-                    }
+            }
+            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 query_17_40 = load_v4(query_17 + h * 64 + i);
+                    store_v4(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v4((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
-                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v4 query_10_10 = load_v4(query_10 + h * 64 + i);
-                        store_v4(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_7_41 = load_v4(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
                 }
-                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
-                /* query_13 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_13 + i, splat_v4(0.0f));
+            }
+            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot_v4(4, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 query_21_42 = load_v4(query_21 + h * 64 + i);
+                    store_v4(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v4((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_13 += query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_13_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_13_in += load_v4(query_12 + r * 64 + i);
-                    }
-                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+            }
+            /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            /* query_24 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_24 + i, splat_v4(0.0f));
+            }
+            /* query_24 += query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_24_in += load_v4(query_23 + r * 64 + i);
                 }
-                /* query_15 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_15 + i, splat_v4(0.0f));
+                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+            }
+            /* query_26 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_26 + i, splat_v4(0.0f));
+            }
+            /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_44 = load_v4(query_24 + i) * 0.03125f;
+                vec_v4 query_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v4 query_23_43 = load_v4(query_23 + r * 64 + i);
+                    const vec_v4 query_23_new45 = query_23_43 - t_44;
+                    store_v4(query_23 + r * 64 + i, query_23_new45);
+                    query_26_in += query_23_new45 * query_23_new45;
                 }
-                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
-                    vec_v4 query_15_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_v4 query_12_11 = load_v4(query_12 + r * 64 + i);
-                        const vec_v4 query_12_new13 = query_12_11 - t_12;
-                        store_v4(query_12 + r * 64 + i, query_12_new13);
-                        query_15_in += query_12_new13 * query_12_new13;
-                    }
-                    store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+                store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+            }
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
-                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                            sketch_g1_norm1_bias[r]);
-                    }
+            }
+            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+            dot_v4(4, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v4 query_28_47 = load_v4(query_28 + h * 64 + i);
+                    store_v4(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v4((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
-                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v4 query_17_15 = load_v4(query_17 + h * 64 + i);
-                        store_v4(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+            dot_v4(4, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.176776695f) *
+                        5.656854f);
                 }
-                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
-                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_7_16 = load_v4(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
-                    }
+            }
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_33 + i, splat_v4(0.0f));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_34 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
                 }
-                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
-                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v4 query_21_17 = load_v4(query_21 + h * 64 + i);
-                        store_v4(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
-                /* query_24 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_24 + i, splat_v4(0.0f));
-                }
-                /* query_24 += query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_24_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_24_in += load_v4(query_23 + r * 64 + i);
-                    }
-                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
-                }
-                /* query_26 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_26 + i, splat_v4(0.0f));
-                }
-                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
-                    vec_v4 query_26_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_v4 query_23_18 = load_v4(query_23 + r * 64 + i);
-                        const vec_v4 query_23_new20 = query_23_18 - t_19;
-                        store_v4(query_23 + r * 64 + i, query_23_new20);
-                        query_26_in += query_23_new20 * query_23_new20;
-                    }
-                    store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
-                }
-                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                            sketch_g2_norm1_bias[r]);
-                    }
-                }
-                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
-                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v4 query_28_22 = load_v4(query_28 + h * 64 + i);
-                        store_v4(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
-                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64 + i)) * 0.176776695f) *
-                            5.656854f);
-                    }
-                }
-                /* query_33 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_33 + i, splat_v4(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_33_in = {0};
                     vec_v4 query_33_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_v4 query_32_new23 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
                             i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_32 + f * 64 + i, query_32_new23);
-                        query_33_in += query_32_new23 * state[f];
+                        store_v4(query_32 + (f - f0) * 64 + i, query_32_new48);
+                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_33_in_whole += query_33_in;
                             query_33_in = (vec_v4){0};
@@ -1195,533 +1550,300 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
                     query_33_in += query_33_in_whole;
                     store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_34[e][i] = sum over f of state_2 * query_32 */
-                dot_v4(4, 64, 64, 544,
-                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_33 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_33 + j, splat_v4(0.0f));
-                    }
-                    /* key_33 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_33_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_33_in += load_v4(k_tile + d * 64 + j);
-                        }
-                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
-                    }
-                    /* key_35 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_35 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_25 = load_v4(key_33 + j) * 0.015625f;
-                        vec_v4 key_35_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_24 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new26 = k_tile_24 - t_25;
-                            store_v4(k_tile + d * 64 + j, k_tile_new26);
-                            key_35_in += k_tile_new26 * k_tile_new26;
-                        }
-                        store_v4(key_35 + j, load_v4(key_35 + j) + key_35_in);
-                    }
-                    /* key_37 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_37 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_28 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
-                        vec_v4 key_37_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_27 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new29 = k_tile_27 * t_28;
-                            store_v4(k_tile + d * 64 + j, k_tile_new29);
-                            key_37_in += k_tile_new29;
-                        }
-                        store_v4(key_37 + j, load_v4(key_37 + j) + key_37_in);
-                    }
-                    /* key_39 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_39 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_31 = load_v4(key_37 + j) * 0.015625f;
-                        vec_v4 key_39_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_30 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new32 = k_tile_30 - t_31;
-                            store_v4(k_tile + d * 64 + j, k_tile_new32);
-                            key_39_in += k_tile_new32 * k_tile_new32;
-                        }
-                        store_v4(key_39 + j, load_v4(key_39 + j) + key_39_in);
-                    }
-                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_39 + j, 1.0f / sqrt_v4((load_v4(key_39 + j) * 0.015625f) + 1e-05f));
-                    }
-                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_39_33 = load_v4(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(key_41 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
-                                sketch_g1_norm0_bias[d]);
-                        }
-                    }
-                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                    dot_v4(4, 64, 256, 64,
-                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
-                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v4 key_42_34 = load_v4(key_42 + h * 64 + j);
-                            store_v4(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_v4((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                    dot_v4(4, 64, 32, 256,
-                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
-                    /* key_45 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_45 + j, splat_v4(0.0f));
-                    }
-                    /* key_45 += key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_45_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_45_in += load_v4(key_44 + r * 64 + j);
-                        }
-                        store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in);
-                    }
-                    /* key_47 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_47 + j, splat_v4(0.0f));
-                    }
-                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_36 = load_v4(key_45 + j) * 0.03125f;
-                        vec_v4 key_47_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_v4 key_44_35 = load_v4(key_44 + r * 64 + j);
-                            const vec_v4 key_44_new37 = key_44_35 - t_36;
-                            store_v4(key_44 + r * 64 + j, key_44_new37);
-                            key_47_in += key_44_new37 * key_44_new37;
-                        }
-                        store_v4(key_47 + j, load_v4(key_47 + j) + key_47_in);
-                    }
-                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_38 = 1.0f / sqrt_v4((load_v4(key_47 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
-                                sketch_g1_norm1_bias[r]);
-                        }
-                    }
-                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                    dot_v4(4, 64, 256, 32,
-                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
-                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v4 key_49_39 = load_v4(key_49 + h * 64 + j);
-                            store_v4(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_v4((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                    dot_v4(4, 64, 32, 256,
-                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
-                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_39_40 = load_v4(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
-                                sketch_g2_norm0_bias[d]);
-                        }
-                    }
-                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
-                    dot_v4(4, 64, 256, 64,
-                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
-                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v4 key_53_41 = load_v4(key_53 + h * 64 + j);
-                            store_v4(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_v4((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                    dot_v4(4, 64, 32, 256,
-                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
-                    /* key_56 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_56 + j, splat_v4(0.0f));
-                    }
-                    /* key_56 += key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_56_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_56_in += load_v4(key_55 + r * 64 + j);
-                        }
-                        store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in);
-                    }
-                    /* key_58 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_58 + j, splat_v4(0.0f));
-                    }
-                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_43 = load_v4(key_56 + j) * 0.03125f;
-                        vec_v4 key_58_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_v4 key_55_42 = load_v4(key_55 + r * 64 + j);
-                            const vec_v4 key_55_new44 = key_55_42 - t_43;
-                            store_v4(key_55 + r * 64 + j, key_55_new44);
-                            key_58_in += key_55_new44 * key_55_new44;
-                        }
-                        store_v4(key_58 + j, load_v4(key_58 + j) + key_58_in);
-                    }
-                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_45 = 1.0f / sqrt_v4((load_v4(key_58 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
-                                sketch_g2_norm1_bias[r]);
-                        }
-                    }
-                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                    dot_v4(4, 64, 256, 32,
-                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
-                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v4 key_60_46 = load_v4(key_60 + h * 64 + j);
-                            store_v4(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_v4((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                    dot_v4(4, 64, 32, 256,
-                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
-                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 + j)) * 0.176776695f) *
-                                5.656854f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_51 * query_19 */
-                    dot_v4(4, 64, j1 - j0, 32,
-                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_47 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_47 * score_47);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_48 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_49 = (i0 + i + lane_v4) + t_48;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_50 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
-                    const mask_v4 t_51 = t_50 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_51, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) /
-                            t_50));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_34[e][i] += sum over f of state_2 * query_32 */
+                dot_v4(4, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + j, splat_v4(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v4(k_tile_2 + d * 64 + j);
-                }
-                store_v4(key + j, load_v4(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_3 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_53 = load_v4(key + j) * 0.015625f;
-                vec_v4 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new54 = k_tile_2_52 - t_53;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
-                }
-                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
-            }
-            /* key_5 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_5 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_56 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-                vec_v4 key_5_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new57 = k_tile_2_55 * t_56;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                    key_5_in += k_tile_2_new57;
-                }
-                store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
-            }
-            /* key_7 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_7 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_59 = load_v4(key_5 + j) * 0.015625f;
-                vec_v4 key_7_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_58 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new60 = k_tile_2_58 - t_59;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new60);
-                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
-                }
-                store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
-            }
-            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
-            }
-            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_7_61 = load_v4(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_9 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
                 }
             }
-            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
-            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v4 key_10_62 = load_v4(key_10 + h * 64 + j);
-                    store_v4(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_v4((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
-            /* key_13 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_13 + j, splat_v4(0.0f));
-            }
-            /* key_13 += key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_13_in += load_v4(key_12 + r * 64 + j);
-                }
-                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
-            }
-            /* key_15 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_15 + j, splat_v4(0.0f));
-            }
-            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_64 = load_v4(key_13 + j) * 0.03125f;
-                vec_v4 key_15_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 key_12_63 = load_v4(key_12 + r * 64 + j);
-                    const vec_v4 key_12_new65 = key_12_63 - t_64;
-                    store_v4(key_12 + r * 64 + j, key_12_new65);
-                    key_15_in += key_12_new65 * key_12_new65;
-                }
-                store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
-            }
-            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_66 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
-                }
-            }
-            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
-            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v4 key_17_67 = load_v4(key_17 + h * 64 + j);
-                    store_v4(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_v4((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
-            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_7_68 = load_v4(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
-                }
-            }
-            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
-            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v4 key_21_69 = load_v4(key_21 + h * 64 + j);
-                    store_v4(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_v4((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
-            /* key_24 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_24 + j, splat_v4(0.0f));
-            }
-            /* key_24 += key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_24_in += load_v4(key_23 + r * 64 + j);
-                }
-                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
-            }
-            /* key_26 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_26 + j, splat_v4(0.0f));
-            }
-            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_71 = load_v4(key_24 + j) * 0.03125f;
-                vec_v4 key_26_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 key_23_70 = load_v4(key_23 + r * 64 + j);
-                    const vec_v4 key_23_new72 = key_23_70 - t_71;
-                    store_v4(key_23 + r * 64 + j, key_23_new72);
-                    key_26_in += key_23_new72 * key_23_new72;
-                }
-                store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
-            }
-            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_73 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
-                }
-            }
-            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
-            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v4 key_28_74 = load_v4(key_28 + h * 64 + j);
-                    store_v4(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_v4((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
-            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
-                }
-            }
-            /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_v4(key_32 + f * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_32 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_v4 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_32 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    store_v4(key_33 + j, splat_v4(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_33 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_33_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_33_in += load_v4(k_tile_2 + d * 64 + j);
+                    }
+                    store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
+                }
+                /* key_35 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_35 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_50 = load_v4(key_33 + j) * 0.015625f;
+                    vec_v4 key_35_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new51 = k_tile_2_49 - t_50;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                    }
+                    store_v4(key_35 + j, load_v4(key_35 + j) + key_35_in);
+                }
+                /* key_37 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_37 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
+                    vec_v4 key_37_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new54 = k_tile_2_52 * t_53;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        key_37_in += k_tile_2_new54;
+                    }
+                    store_v4(key_37 + j, load_v4(key_37 + j) + key_37_in);
+                }
+                /* key_39 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_39 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_56 = load_v4(key_37 + j) * 0.015625f;
+                    vec_v4 key_39_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new57 = k_tile_2_55 - t_56;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                    }
+                    store_v4(key_39 + j, load_v4(key_39 + j) + key_39_in);
+                }
+                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_39 + j, 1.0f / sqrt_v4((load_v4(key_39 + j) * 0.015625f) + 1e-05f));
+                }
+                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_39_58 = load_v4(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(key_41 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 key_42_59 = load_v4(key_42 + h * 64 + j);
+                        store_v4(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v4((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                /* key_45 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_45 + j, splat_v4(0.0f));
+                }
+                /* key_45 += key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_45_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_45_in += load_v4(key_44 + r * 64 + j);
+                    }
+                    store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in);
+                }
+                /* key_47 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_47 + j, splat_v4(0.0f));
+                }
+                /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_61 = load_v4(key_45 + j) * 0.03125f;
+                    vec_v4 key_47_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 key_44_60 = load_v4(key_44 + r * 64 + j);
+                        const vec_v4 key_44_new62 = key_44_60 - t_61;
+                        store_v4(key_44 + r * 64 + j, key_44_new62);
+                        key_47_in += key_44_new62 * key_44_new62;
+                    }
+                    store_v4(key_47 + j, load_v4(key_47 + j) + key_47_in);
+                }
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_47 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 key_49_64 = load_v4(key_49 + h * 64 + j);
+                        store_v4(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v4((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_39_65 = load_v4(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot_v4(4, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 key_53_66 = load_v4(key_53 + h * 64 + j);
+                        store_v4(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v4((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                /* key_56 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_56 + j, splat_v4(0.0f));
+                }
+                /* key_56 += key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_56_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_56_in += load_v4(key_55 + r * 64 + j);
+                    }
+                    store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in);
+                }
+                /* key_58 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_58 + j, splat_v4(0.0f));
+                }
+                /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_68 = load_v4(key_56 + j) * 0.03125f;
+                    vec_v4 key_58_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v4 key_55_67 = load_v4(key_55 + r * 64 + j);
+                        const vec_v4 key_55_new69 = key_55_67 - t_68;
+                        store_v4(key_55 + r * 64 + j, key_55_new69);
+                        key_58_in += key_55_new69 * key_55_new69;
+                    }
+                    store_v4(key_58 + j, load_v4(key_58 + j) + key_58_in);
+                }
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_58 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                dot_v4(4, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v4 key_60_71 = load_v4(key_60 + h * 64 + j);
+                        store_v4(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v4((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                dot_v4(4, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 + j)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_51 * query_19 */
+                dot_v4(4, 64, j1 - j0, 32,
+                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_72 = load_v4(score + j * 64 + i);
+                        store_v4(score + j * 64 + i, score_72 * score_72);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_73 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_74 = (i0 + i + lane_v4) + t_73;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v4(4, 64, 544, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_75 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
+                const mask_v4 t_76 = t_75 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_76, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_75));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -1868,47 +1990,47 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 3200); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 4224); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 5248); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 70784); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 332928); /* [r: 32, i: 256] */
-    float *const query_13 = (float *)(void *)(work + 365696); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 366720); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 367744); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 629888); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 662656); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 924800); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 957568); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 958592); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 959616); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 1221760); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 1254528); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 1255104); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 1255680); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 1292544); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 1440000); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 1458432); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1459008); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 1459584); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 1607040); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 1625472); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 1772928); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 1791360); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 1791936); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 1792512); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 1939968); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 1958400); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 2105856); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 2106880); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 2107904); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 2173440); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256] */
+    float *const query_10 = (float *)(void *)(work + 67584); /* [h: 256, i: 256] */
+    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_15 = (float *)(void *)(work + 34816); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_21 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_23 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
+    float *const query_30 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 71680); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 53248); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 219136); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 220160); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 2238976); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 2304512); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 329728); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 352256); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -2399,16 +2521,378 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 8) {
+        store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 64 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new2 = k_tile_0 - t_1;
+                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_5 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new5 = k_tile_3 * t_4;
+                store_v3(k_tile + d * 64 + j, k_tile_new5);
+                key_5_in += k_tile_new5;
+            }
+            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_7 = load_v3(key_5 + j) * 0.015625f;
+            vec_v3 key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new8 = k_tile_6 - t_7;
+                store_v3(k_tile + d * 64 + j, k_tile_new8);
+                key_7_in += k_tile_new8 * k_tile_new8;
+            }
+            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_9 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_9 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_v3(2, 64, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_10_10 = load_v3(key_10 + h * 64 + j);
+                store_v3(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_v3((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_v3(2, 64, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_13 + j, splat_v3(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_v3(key_12 + r * 64 + j);
+            }
+            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_15 + j, splat_v3(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_12 = load_v3(key_13 + j) * 0.03125f;
+            vec_v3 key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_12_11 = load_v3(key_12 + r * 64 + j);
+                const vec_v3 key_12_new13 = key_12_11 - t_12;
+                store_v3(key_12 + r * 64 + j, key_12_new13);
+                key_15_in += key_12_new13 * key_12_new13;
+            }
+            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_v3(2, 64, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_17_15 = load_v3(key_17 + h * 64 + j);
+                store_v3(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_v3((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_v3(2, 64, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_16 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_v3(2, 64, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_21_17 = load_v3(key_21 + h * 64 + j);
+                store_v3(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_v3((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_v3(2, 64, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_24 + j, splat_v3(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_v3(key_23 + r * 64 + j);
+            }
+            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_26 + j, splat_v3(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_19 = load_v3(key_24 + j) * 0.03125f;
+            vec_v3 key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_23_18 = load_v3(key_23 + r * 64 + j);
+                const vec_v3 key_23_new20 = key_23_18 - t_19;
+                store_v3(key_23 + r * 64 + j, key_23_new20);
+                key_26_in += key_23_new20 * key_23_new20;
+            }
+            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_v3(2, 64, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_28_22 = load_v3(key_28 + h * 64 + j);
+                store_v3(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_v3((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_v3(2, 64, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                        j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_v3(2, 64, f1 - f0, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new23 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 35360 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 35360 + f, before_new23);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -2432,325 +2916,300 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
-    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
-    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
-    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
-    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
-    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
-    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
-    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
-    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
-    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
-    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
-    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
-    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
-    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
-    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
-    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
-    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
-    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
-    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
-    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
-    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
-    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
-    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
-    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(part->work + 8704); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query + i, splat_v3(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + i, splat_v3(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v3(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v3(q_tile + d * 64 + i);
-                    }
-                    store_v3(query + i, load_v3(query + i) + query_in);
+                store_v3(query + i, load_v3(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_26 = load_v3(query + i) * 0.015625f;
+                vec_v3 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new27 = q_tile_25 - t_26;
+                    store_v3(q_tile + d * 64 + i, q_tile_new27);
+                    query_3_in += q_tile_new27 * q_tile_new27;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_3 + i, splat_v3(0.0f));
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_5 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                vec_v3 query_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new30 = q_tile_28 * t_29;
+                    store_v3(q_tile + d * 64 + i, q_tile_new30);
+                    query_5_in += q_tile_new30;
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-                    vec_v3 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-                        store_v3(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+            }
+            /* query_7 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_7 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_32 = load_v3(query_5 + i) * 0.015625f;
+                vec_v3 query_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_31 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new33 = q_tile_31 - t_32;
+                    store_v3(q_tile + d * 64 + i, q_tile_new33);
+                    query_7_in += q_tile_new33 * q_tile_new33;
                 }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_5 + i, splat_v3(0.0f));
+                store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+            }
+            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+            }
+            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_7_34 = load_v3(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
+                        sketch_g1_norm0_bias[d]);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                    vec_v3 query_5_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-                        store_v3(q_tile + d * 64 + i, q_tile_new5);
-                        query_5_in += q_tile_new5;
-                    }
-                    store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+            }
+            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 query_10_35 = load_v3(query_10 + h * 64 + i);
+                    store_v3(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_v3((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_7 + i, splat_v3(0.0f));
+            }
+            /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            /* query_13 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_13 + i, splat_v3(0.0f));
+            }
+            /* query_13 += query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_13_in += load_v3(query_12 + r * 64 + i);
                 }
-                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
-                    vec_v3 query_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                        store_v3(q_tile + d * 64 + i, q_tile_new8);
-                        query_7_in += q_tile_new8 * q_tile_new8;
-                    }
-                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+            }
+            /* query_15 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_15 + i, splat_v3(0.0f));
+            }
+            /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_37 = load_v3(query_13 + i) * 0.03125f;
+                vec_v3 query_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 query_12_36 = load_v3(query_12 + r * 64 + i);
+                    const vec_v3 query_12_new38 = query_12_36 - t_37;
+                    store_v3(query_12 + r * 64 + i, query_12_new38);
+                    query_15_in += query_12_new38 * query_12_new38;
                 }
-                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+                store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+            }
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
-                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_7_9 = load_v3(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
-                    }
+            }
+            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 query_17_40 = load_v3(query_17 + h * 64 + i);
+                    store_v3(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_v3((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
-                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v3 query_10_10 = load_v3(query_10 + h * 64 + i);
-                        store_v3(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_7_41 = load_v3(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
                 }
-                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
-                /* query_13 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_13 + i, splat_v3(0.0f));
+            }
+            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot_v3(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 query_21_42 = load_v3(query_21 + h * 64 + i);
+                    store_v3(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_v3((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_13 += query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_13_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_13_in += load_v3(query_12 + r * 64 + i);
-                    }
-                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+            }
+            /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            /* query_24 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_24 + i, splat_v3(0.0f));
+            }
+            /* query_24 += query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_24_in += load_v3(query_23 + r * 64 + i);
                 }
-                /* query_15 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_15 + i, splat_v3(0.0f));
+                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+            }
+            /* query_26 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_26 + i, splat_v3(0.0f));
+            }
+            /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_44 = load_v3(query_24 + i) * 0.03125f;
+                vec_v3 query_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_v3 query_23_43 = load_v3(query_23 + r * 64 + i);
+                    const vec_v3 query_23_new45 = query_23_43 - t_44;
+                    store_v3(query_23 + r * 64 + i, query_23_new45);
+                    query_26_in += query_23_new45 * query_23_new45;
                 }
-                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
-                    vec_v3 query_15_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_v3 query_12_11 = load_v3(query_12 + r * 64 + i);
-                        const vec_v3 query_12_new13 = query_12_11 - t_12;
-                        store_v3(query_12 + r * 64 + i, query_12_new13);
-                        query_15_in += query_12_new13 * query_12_new13;
-                    }
-                    store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+                store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+            }
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
-                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                            sketch_g1_norm1_bias[r]);
-                    }
+            }
+            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+            dot_v3(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_v3 query_28_47 = load_v3(query_28 + h * 64 + i);
+                    store_v3(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_v3((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
-                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v3 query_17_15 = load_v3(query_17 + h * 64 + i);
-                        store_v3(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+            dot_v3(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.176776695f) *
+                        5.656854f);
                 }
-                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
-                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_7_16 = load_v3(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
-                    }
+            }
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_33 + i, splat_v3(0.0f));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_34 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
                 }
-                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
-                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v3 query_21_17 = load_v3(query_21 + h * 64 + i);
-                        store_v3(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
-                /* query_24 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_24 + i, splat_v3(0.0f));
-                }
-                /* query_24 += query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_24_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_24_in += load_v3(query_23 + r * 64 + i);
-                    }
-                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
-                }
-                /* query_26 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_26 + i, splat_v3(0.0f));
-                }
-                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
-                    vec_v3 query_26_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_v3 query_23_18 = load_v3(query_23 + r * 64 + i);
-                        const vec_v3 query_23_new20 = query_23_18 - t_19;
-                        store_v3(query_23 + r * 64 + i, query_23_new20);
-                        query_26_in += query_23_new20 * query_23_new20;
-                    }
-                    store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
-                }
-                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                            sketch_g2_norm1_bias[r]);
-                    }
-                }
-                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
-                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_v3 query_28_22 = load_v3(query_28 + h * 64 + i);
-                        store_v3(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
-                            0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
-                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64 + i)) * 0.176776695f) *
-                            5.656854f);
-                    }
-                }
-                /* query_33 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_33 + i, splat_v3(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_33_in = {0};
                     vec_v3 query_33_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_v3 query_32_new23 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
                             i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_32 + f * 64 + i, query_32_new23);
-                        query_33_in += query_32_new23 * state[f];
+                        store_v3(query_32 + (f - f0) * 64 + i, query_32_new48);
+                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_33_in_whole += query_33_in;
                             query_33_in = (vec_v3){0};
@@ -2759,533 +3218,300 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
                     query_33_in += query_33_in_whole;
                     store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_34[e][i] = sum over f of state_2 * query_32 */
-                dot_v3(2, 64, 64, 544,
-                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_33 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_33 + j, splat_v3(0.0f));
-                    }
-                    /* key_33 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_33_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_33_in += load_v3(k_tile + d * 64 + j);
-                        }
-                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
-                    }
-                    /* key_35 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_35 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_25 = load_v3(key_33 + j) * 0.015625f;
-                        vec_v3 key_35_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_24 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new26 = k_tile_24 - t_25;
-                            store_v3(k_tile + d * 64 + j, k_tile_new26);
-                            key_35_in += k_tile_new26 * k_tile_new26;
-                        }
-                        store_v3(key_35 + j, load_v3(key_35 + j) + key_35_in);
-                    }
-                    /* key_37 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_37 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_28 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
-                        vec_v3 key_37_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_27 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new29 = k_tile_27 * t_28;
-                            store_v3(k_tile + d * 64 + j, k_tile_new29);
-                            key_37_in += k_tile_new29;
-                        }
-                        store_v3(key_37 + j, load_v3(key_37 + j) + key_37_in);
-                    }
-                    /* key_39 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_39 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_31 = load_v3(key_37 + j) * 0.015625f;
-                        vec_v3 key_39_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_30 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new32 = k_tile_30 - t_31;
-                            store_v3(k_tile + d * 64 + j, k_tile_new32);
-                            key_39_in += k_tile_new32 * k_tile_new32;
-                        }
-                        store_v3(key_39 + j, load_v3(key_39 + j) + key_39_in);
-                    }
-                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_39 + j, 1.0f / sqrt_v3((load_v3(key_39 + j) * 0.015625f) + 1e-05f));
-                    }
-                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_39_33 = load_v3(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(key_41 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
-                                sketch_g1_norm0_bias[d]);
-                        }
-                    }
-                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                    dot_v3(2, 64, 256, 64,
-                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
-                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v3 key_42_34 = load_v3(key_42 + h * 64 + j);
-                            store_v3(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_v3((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                    dot_v3(2, 64, 32, 256,
-                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
-                    /* key_45 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_45 + j, splat_v3(0.0f));
-                    }
-                    /* key_45 += key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_45_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_45_in += load_v3(key_44 + r * 64 + j);
-                        }
-                        store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in);
-                    }
-                    /* key_47 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_47 + j, splat_v3(0.0f));
-                    }
-                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_36 = load_v3(key_45 + j) * 0.03125f;
-                        vec_v3 key_47_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_v3 key_44_35 = load_v3(key_44 + r * 64 + j);
-                            const vec_v3 key_44_new37 = key_44_35 - t_36;
-                            store_v3(key_44 + r * 64 + j, key_44_new37);
-                            key_47_in += key_44_new37 * key_44_new37;
-                        }
-                        store_v3(key_47 + j, load_v3(key_47 + j) + key_47_in);
-                    }
-                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_38 = 1.0f / sqrt_v3((load_v3(key_47 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
-                                sketch_g1_norm1_bias[r]);
-                        }
-                    }
-                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                    dot_v3(2, 64, 256, 32,
-                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
-                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v3 key_49_39 = load_v3(key_49 + h * 64 + j);
-                            store_v3(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_v3((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                    dot_v3(2, 64, 32, 256,
-                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
-                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_39_40 = load_v3(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
-                                sketch_g2_norm0_bias[d]);
-                        }
-                    }
-                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
-                    dot_v3(2, 64, 256, 64,
-                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
-                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v3 key_53_41 = load_v3(key_53 + h * 64 + j);
-                            store_v3(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_v3((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                    dot_v3(2, 64, 32, 256,
-                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
-                    /* key_56 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_56 + j, splat_v3(0.0f));
-                    }
-                    /* key_56 += key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_56_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_56_in += load_v3(key_55 + r * 64 + j);
-                        }
-                        store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in);
-                    }
-                    /* key_58 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_58 + j, splat_v3(0.0f));
-                    }
-                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_43 = load_v3(key_56 + j) * 0.03125f;
-                        vec_v3 key_58_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_v3 key_55_42 = load_v3(key_55 + r * 64 + j);
-                            const vec_v3 key_55_new44 = key_55_42 - t_43;
-                            store_v3(key_55 + r * 64 + j, key_55_new44);
-                            key_58_in += key_55_new44 * key_55_new44;
-                        }
-                        store_v3(key_58 + j, load_v3(key_58 + j) + key_58_in);
-                    }
-                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_45 = 1.0f / sqrt_v3((load_v3(key_58 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
-                                sketch_g2_norm1_bias[r]);
-                        }
-                    }
-                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                    dot_v3(2, 64, 256, 32,
-                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
-                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_v3 key_60_46 = load_v3(key_60 + h * 64 + j);
-                            store_v3(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_v3((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                    dot_v3(2, 64, 32, 256,
-                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
-                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 + j)) * 0.176776695f) *
-                                5.656854f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_51 * query_19 */
-                    dot_v3(2, 64, j1 - j0, 32,
-                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_47 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_47 * score_47);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_48 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_49 = (i0 + i + lane_v3) + t_48;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_50 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
-                    const mask_v3 t_51 = t_50 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_51, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) /
-                            t_50));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_34[e][i] += sum over f of state_2 * query_32 */
+                dot_v3(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + j, splat_v3(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v3(k_tile_2 + d * 64 + j);
-                }
-                store_v3(key + j, load_v3(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_3 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_53 = load_v3(key + j) * 0.015625f;
-                vec_v3 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new54 = k_tile_2_52 - t_53;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
-                }
-                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
-            }
-            /* key_5 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_5 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_56 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-                vec_v3 key_5_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new57 = k_tile_2_55 * t_56;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                    key_5_in += k_tile_2_new57;
-                }
-                store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
-            }
-            /* key_7 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_7 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_59 = load_v3(key_5 + j) * 0.015625f;
-                vec_v3 key_7_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_58 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new60 = k_tile_2_58 - t_59;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new60);
-                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
-                }
-                store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
-            }
-            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
-            }
-            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_7_61 = load_v3(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_9 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
                 }
             }
-            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
-            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v3 key_10_62 = load_v3(key_10 + h * 64 + j);
-                    store_v3(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_v3((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
-            /* key_13 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_13 + j, splat_v3(0.0f));
-            }
-            /* key_13 += key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_13_in += load_v3(key_12 + r * 64 + j);
-                }
-                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
-            }
-            /* key_15 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_15 + j, splat_v3(0.0f));
-            }
-            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_64 = load_v3(key_13 + j) * 0.03125f;
-                vec_v3 key_15_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 key_12_63 = load_v3(key_12 + r * 64 + j);
-                    const vec_v3 key_12_new65 = key_12_63 - t_64;
-                    store_v3(key_12 + r * 64 + j, key_12_new65);
-                    key_15_in += key_12_new65 * key_12_new65;
-                }
-                store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
-            }
-            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_66 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
-                }
-            }
-            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
-            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v3 key_17_67 = load_v3(key_17 + h * 64 + j);
-                    store_v3(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_v3((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
-            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_7_68 = load_v3(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
-                }
-            }
-            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
-            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v3 key_21_69 = load_v3(key_21 + h * 64 + j);
-                    store_v3(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_v3((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
-            /* key_24 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_24 + j, splat_v3(0.0f));
-            }
-            /* key_24 += key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_24_in += load_v3(key_23 + r * 64 + j);
-                }
-                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
-            }
-            /* key_26 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_26 + j, splat_v3(0.0f));
-            }
-            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_71 = load_v3(key_24 + j) * 0.03125f;
-                vec_v3 key_26_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 key_23_70 = load_v3(key_23 + r * 64 + j);
-                    const vec_v3 key_23_new72 = key_23_70 - t_71;
-                    store_v3(key_23 + r * 64 + j, key_23_new72);
-                    key_26_in += key_23_new72 * key_23_new72;
-                }
-                store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
-            }
-            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_73 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
-                }
-            }
-            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
-            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_v3 key_28_74 = load_v3(key_28 + h * 64 + j);
-                    store_v3(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_v3((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
-            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
-                }
-            }
-            /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_v3(key_32 + f * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_32 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_v3 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_32 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    store_v3(key_33 + j, splat_v3(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_33 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_33_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_33_in += load_v3(k_tile_2 + d * 64 + j);
+                    }
+                    store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
+                }
+                /* key_35 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_35 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_50 = load_v3(key_33 + j) * 0.015625f;
+                    vec_v3 key_35_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new51 = k_tile_2_49 - t_50;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                    }
+                    store_v3(key_35 + j, load_v3(key_35 + j) + key_35_in);
+                }
+                /* key_37 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_37 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
+                    vec_v3 key_37_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new54 = k_tile_2_52 * t_53;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        key_37_in += k_tile_2_new54;
+                    }
+                    store_v3(key_37 + j, load_v3(key_37 + j) + key_37_in);
+                }
+                /* key_39 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_39 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_56 = load_v3(key_37 + j) * 0.015625f;
+                    vec_v3 key_39_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new57 = k_tile_2_55 - t_56;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                    }
+                    store_v3(key_39 + j, load_v3(key_39 + j) + key_39_in);
+                }
+                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_39 + j, 1.0f / sqrt_v3((load_v3(key_39 + j) * 0.015625f) + 1e-05f));
+                }
+                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_39_58 = load_v3(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(key_41 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 key_42_59 = load_v3(key_42 + h * 64 + j);
+                        store_v3(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_v3((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                /* key_45 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_45 + j, splat_v3(0.0f));
+                }
+                /* key_45 += key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_45_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_45_in += load_v3(key_44 + r * 64 + j);
+                    }
+                    store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in);
+                }
+                /* key_47 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_47 + j, splat_v3(0.0f));
+                }
+                /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_61 = load_v3(key_45 + j) * 0.03125f;
+                    vec_v3 key_47_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 key_44_60 = load_v3(key_44 + r * 64 + j);
+                        const vec_v3 key_44_new62 = key_44_60 - t_61;
+                        store_v3(key_44 + r * 64 + j, key_44_new62);
+                        key_47_in += key_44_new62 * key_44_new62;
+                    }
+                    store_v3(key_47 + j, load_v3(key_47 + j) + key_47_in);
+                }
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_47 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 key_49_64 = load_v3(key_49 + h * 64 + j);
+                        store_v3(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_v3((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_39_65 = load_v3(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot_v3(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 key_53_66 = load_v3(key_53 + h * 64 + j);
+                        store_v3(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_v3((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                /* key_56 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_56 + j, splat_v3(0.0f));
+                }
+                /* key_56 += key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_56_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_56_in += load_v3(key_55 + r * 64 + j);
+                    }
+                    store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in);
+                }
+                /* key_58 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_58 + j, splat_v3(0.0f));
+                }
+                /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_68 = load_v3(key_56 + j) * 0.03125f;
+                    vec_v3 key_58_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_v3 key_55_67 = load_v3(key_55 + r * 64 + j);
+                        const vec_v3 key_55_new69 = key_55_67 - t_68;
+                        store_v3(key_55 + r * 64 + j, key_55_new69);
+                        key_58_in += key_55_new69 * key_55_new69;
+                    }
+                    store_v3(key_58 + j, load_v3(key_58 + j) + key_58_in);
+                }
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_58 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                dot_v3(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_v3 key_60_71 = load_v3(key_60 + h * 64 + j);
+                        store_v3(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_v3((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) * 0.044715f))
+                            * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                dot_v3(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 + j)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_51 * query_19 */
+                dot_v3(2, 64, j1 - j0, 32,
+                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_72 = load_v3(score + j * 64 + i);
+                        store_v3(score + j * 64 + i, score_72 * score_72);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_73 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_74 = (i0 + i + lane_v3) + t_73;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v3(2, 64, 544, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_75 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
+                const mask_v3 t_76 = t_75 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_76, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_75));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -3430,47 +3656,47 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 2176); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 2688); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 3200); /* [d: 64, i: 128] */
-    float *const query_10 = (float *)(void *)(work + 35968); /* [h: 256, i: 128] */
-    float *const query_12 = (float *)(void *)(work + 167040); /* [r: 32, i: 128] */
-    float *const query_13 = (float *)(void *)(work + 183424); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 183936); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 184448); /* [h: 256, i: 128] */
-    float *const query_19 = (float *)(void *)(work + 315520); /* [r: 32, i: 128] */
-    float *const query_21 = (float *)(void *)(work + 331904); /* [h: 256, i: 128] */
-    float *const query_23 = (float *)(void *)(work + 462976); /* [r: 32, i: 128] */
-    float *const query_24 = (float *)(void *)(work + 479360); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 479872); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 480384); /* [h: 256, i: 128] */
-    float *const query_30 = (float *)(void *)(work + 611456); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 627840); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 628416); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 628992); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 665856); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 813312); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 831744); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 832320); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 832896); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 980352); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 998784); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 1146240); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 1164672); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 1165248); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 1165824); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 1313280); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 1331712); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 1405440); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 1405952); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 1406464); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 1439232); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_7 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 1024); /* [d: 64, i: 128] */
+    float *const query_10 = (float *)(void *)(work + 33792); /* [h: 256, i: 128] */
+    float *const query_12 = (float *)(void *)(work + 1024); /* [r: 32, i: 128] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_15 = (float *)(void *)(work + 17408); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 17408); /* [h: 256, i: 128] */
+    float *const query_19 = (float *)(void *)(work + 148480); /* [r: 32, i: 128] */
+    float *const query_21 = (float *)(void *)(work + 0); /* [h: 256, i: 128] */
+    float *const query_23 = (float *)(void *)(work + 131072); /* [r: 32, i: 128] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 0); /* [h: 256, i: 128] */
+    float *const query_30 = (float *)(void *)(work + 131072); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 1152); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_15 = (float *)(void *)(work + 19584); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 19584); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 93312); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 93824); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 94336); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 312320); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 1472000); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 1504768); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 164864); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -3963,16 +4189,378 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void polysketch_learned_r32_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void polysketch_learned_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 4) {
+        store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 64 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_1 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new2 = k_tile_0 - t_1;
+                store_any(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_5 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_4 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_any key_5_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new5 = k_tile_3 * t_4;
+                store_any(k_tile + d * 64 + j, k_tile_new5);
+                key_5_in += k_tile_new5;
+            }
+            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_7 = load_any(key_5 + j) * 0.015625f;
+            vec_any key_7_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new8 = k_tile_6 - t_7;
+                store_any(k_tile + d * 64 + j, k_tile_new8);
+                key_7_in += k_tile_new8 * k_tile_new8;
+            }
+            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_9 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_9 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot_any(2, 64, 256, 64,
+               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_10_10 = load_any(key_10 + h * 64 + j);
+                store_any(key_10 + h * 64 + j, (key_10_10 * 0.5f) * (tanh_any((key_10_10 + (((key_10_10 * key_10_10) * key_10_10) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot_any(2, 64, 32, 256,
+               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_13 + j, splat_any(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_13_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_13_in += load_any(key_12 + r * 64 + j);
+            }
+            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_15 + j, splat_any(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_12 = load_any(key_13 + j) * 0.03125f;
+            vec_any key_15_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_12_11 = load_any(key_12 + r * 64 + j);
+                const vec_any key_12_new13 = key_12_11 - t_12;
+                store_any(key_12 + r * 64 + j, key_12_new13);
+                key_15_in += key_12_new13 * key_12_new13;
+            }
+            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_14 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot_any(2, 64, 256, 32,
+               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_17_15 = load_any(key_17 + h * 64 + j);
+                store_any(key_17 + h * 64 + j, (key_17_15 * 0.5f) * (tanh_any((key_17_15 + (((key_17_15 * key_17_15) * key_17_15) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot_any(2, 64, 32, 256,
+               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_16 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot_any(2, 64, 256, 64,
+               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_21_17 = load_any(key_21 + h * 64 + j);
+                store_any(key_21 + h * 64 + j, (key_21_17 * 0.5f) * (tanh_any((key_21_17 + (((key_21_17 * key_21_17) * key_21_17) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot_any(2, 64, 32, 256,
+               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_24 + j, splat_any(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_24_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                key_24_in += load_any(key_23 + r * 64 + j);
+            }
+            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_26 + j, splat_any(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_19 = load_any(key_24 + j) * 0.03125f;
+            vec_any key_26_in = {0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_23_18 = load_any(key_23 + r * 64 + j);
+                const vec_any key_23_new20 = key_23_18 - t_19;
+                store_any(key_23 + r * 64 + j, key_23_new20);
+                key_26_in += key_23_new20 * key_23_new20;
+            }
+            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_21 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot_any(2, 64, 256, 32,
+               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_28_22 = load_any(key_28 + h * 64 + j);
+                store_any(key_28 + h * 64 + j, (key_28_22 * 0.5f) * (tanh_any((key_28_22 + (((key_28_22 * key_28_22) * key_28_22) * 0.044715f)) *
+                    0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot_any(2, 64, 32, 256,
+               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
+                        j));
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_32 * v */
+            dot_any(2, 64, f1 - f0, j1 - j0,
+                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new23 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 35360 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 35360 + f, before_new23);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -3996,325 +4584,302 @@ static void polysketch_learned_r32_linear_any(const struct call *call, int64_t t
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(work + 768); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(work + 1024); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(work + 17408); /* [h: 256, j: 64] */
-    float *const key_12 = (float *)(void *)(work + 82944); /* [r: 32, j: 64] */
-    float *const key_13 = (float *)(void *)(work + 91136); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(work + 91392); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(work + 91648); /* [h: 256, j: 64] */
-    float *const key_19 = (float *)(void *)(work + 157184); /* [r: 32, j: 64] */
-    float *const key_21 = (float *)(void *)(work + 165376); /* [h: 256, j: 64] */
-    float *const key_23 = (float *)(void *)(work + 230912); /* [r: 32, j: 64] */
-    float *const key_24 = (float *)(void *)(work + 239104); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(work + 239360); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(work + 239616); /* [h: 256, j: 64] */
-    float *const key_30 = (float *)(void *)(work + 305152); /* [r: 32, j: 64] */
-    float *const key_32 = (float *)(void *)(work + 313344); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 452608); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 454784); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 456960); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 596224); /* [f: 544, e: 64] */
-    float *const key_33 = (float *)(void *)(work + 735488); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(work + 735744); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 736000); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 736256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 736512); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(work + 736768); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(work + 737024); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(work + 753408); /* [h: 256, i: 64] */
-    float *const query_12 = (float *)(void *)(work + 818944); /* [r: 32, i: 64] */
-    float *const query_13 = (float *)(void *)(work + 827136); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(work + 827392); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(work + 827648); /* [h: 256, i: 64] */
-    float *const query_19 = (float *)(void *)(work + 893184); /* [r: 32, i: 64] */
-    float *const query_21 = (float *)(void *)(work + 901376); /* [h: 256, i: 64] */
-    float *const query_23 = (float *)(void *)(work + 966912); /* [r: 32, i: 64] */
-    float *const query_24 = (float *)(void *)(work + 975104); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(work + 975360); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(work + 975616); /* [h: 256, i: 64] */
-    float *const query_30 = (float *)(void *)(work + 1041152); /* [r: 32, i: 64] */
-    float *const key_37 = (float *)(void *)(work + 1049344); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(work + 1049600); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(work + 1049856); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(work + 1066240); /* [h: 256, j: 64] */
-    float *const key_44 = (float *)(void *)(work + 1131776); /* [r: 32, j: 64] */
-    float *const key_45 = (float *)(void *)(work + 1139968); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(work + 1140224); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(work + 1140480); /* [h: 256, j: 64] */
-    float *const key_51 = (float *)(void *)(work + 1206016); /* [r: 32, j: 64] */
-    float *const key_53 = (float *)(void *)(work + 1214208); /* [h: 256, j: 64] */
-    float *const key_55 = (float *)(void *)(work + 1279744); /* [r: 32, j: 64] */
-    float *const key_56 = (float *)(void *)(work + 1287936); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(work + 1288192); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(work + 1288448); /* [h: 256, j: 64] */
-    float *const key_62 = (float *)(void *)(work + 1353984); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 1362176); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(work + 1378560); /* [f: 544, i: 64] */
-    float *const query_33 = (float *)(void *)(work + 1517824); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 1518080); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 1518336); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(work + 1518592); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 1534976); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 1551360); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
+    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_15 = (float *)(void *)(part->work + 8704); /* [i: 64] */
+    float *const query_17 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_21 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_23 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_28 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
+    float *const query_30 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_41 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
+    float *const key_42 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
+    float *const key_44 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_47 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_49 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_51 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_53 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_55 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_60 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_62 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_32 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_33 = (float *)(void *)(part->work + 90624); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 91136); /* [i: 64] */
+    float *const query_34 = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 1567744); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 1584128); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 1600512); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query + i, splat_any(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + i, splat_any(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_any(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_any(q_tile + d * 64 + i);
-                    }
-                    store_any(query + i, load_any(query + i) + query_in);
+                store_any(query + i, load_any(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_26 = load_any(query + i) * 0.015625f;
+                vec_any query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new27 = q_tile_25 - t_26;
+                    store_any(q_tile + d * 64 + i, q_tile_new27);
+                    query_3_in += q_tile_new27 * q_tile_new27;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_3 + i, splat_any(0.0f));
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_5 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_29 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                vec_any query_5_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new30 = q_tile_28 * t_29;
+                    store_any(q_tile + d * 64 + i, q_tile_new30);
+                    query_5_in += q_tile_new30;
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_1 = load_any(query + i) * 0.015625f;
-                    vec_any query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new2 = q_tile_0 - t_1;
-                        store_any(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+            }
+            /* query_7 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_7 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_32 = load_any(query_5 + i) * 0.015625f;
+                vec_any query_7_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_31 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new33 = q_tile_31 - t_32;
+                    store_any(q_tile + d * 64 + i, q_tile_new33);
+                    query_7_in += q_tile_new33 * q_tile_new33;
                 }
-                /* query_5 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_5 + i, splat_any(0.0f));
+                store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+            }
+            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+            }
+            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_7_34 = load_any(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_34) * sketch_g1_norm0_weight[d]) +
+                        sketch_g1_norm0_bias[d]);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                    vec_any query_5_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_3 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new5 = q_tile_3 * t_4;
-                        store_any(q_tile + d * 64 + i, q_tile_new5);
-                        query_5_in += q_tile_new5;
-                    }
-                    store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+            }
+            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+            dot_any(2, 64, 256, 64,
+                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any query_10_35 = load_any(query_10 + h * 64 + i);
+                    store_any(query_10 + h * 64 + i, (query_10_35 * 0.5f) * (tanh_any((query_10_35 + (((query_10_35 * query_10_35) * query_10_35) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_7 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_7 + i, splat_any(0.0f));
+            }
+            /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            /* query_13 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_13 + i, splat_any(0.0f));
+            }
+            /* query_13 += query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_13_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_13_in += load_any(query_12 + r * 64 + i);
                 }
-                /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
-                    vec_any query_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new8 = q_tile_6 - t_7;
-                        store_any(q_tile + d * 64 + i, q_tile_new8);
-                        query_7_in += q_tile_new8 * q_tile_new8;
-                    }
-                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+            }
+            /* query_15 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_15 + i, splat_any(0.0f));
+            }
+            /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_37 = load_any(query_13 + i) * 0.03125f;
+                vec_any query_15_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any query_12_36 = load_any(query_12 + r * 64 + i);
+                    const vec_any query_12_new38 = query_12_36 - t_37;
+                    store_any(query_12 + r * 64 + i, query_12_new38);
+                    query_15_in += query_12_new38 * query_12_new38;
                 }
-                /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+                store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+            }
+            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_39 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_39) * sketch_g1_norm1_weight[r]) +
+                        sketch_g1_norm1_bias[r]);
                 }
-                /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_7_9 = load_any(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                            sketch_g1_norm0_bias[d]);
-                    }
+            }
+            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any query_17_40 = load_any(query_17 + h * 64 + i);
+                    store_any(query_17 + h * 64 + i, (query_17_40 * 0.5f) * (tanh_any((query_17_40 + (((query_17_40 * query_17_40) * query_17_40) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-                dot_any(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
-                /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_any query_10_10 = load_any(query_10 + h * 64 + i);
-                        store_any(query_10 + h * 64 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10)
-                            * 0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_7_41 = load_any(query_7 + i);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_41) * sketch_g2_norm0_weight[d]) +
+                        sketch_g2_norm0_bias[d]);
                 }
-                /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
-                /* query_13 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_13 + i, splat_any(0.0f));
+            }
+            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot_any(2, 64, 256, 64,
+                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any query_21_42 = load_any(query_21 + h * 64 + i);
+                    store_any(query_21 + h * 64 + i, (query_21_42 * 0.5f) * (tanh_any((query_21_42 + (((query_21_42 * query_21_42) * query_21_42) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_13 += query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_13_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_13_in += load_any(query_12 + r * 64 + i);
-                    }
-                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+            }
+            /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            /* query_24 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_24 + i, splat_any(0.0f));
+            }
+            /* query_24 += query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_24_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    query_24_in += load_any(query_23 + r * 64 + i);
                 }
-                /* query_15 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_15 + i, splat_any(0.0f));
+                store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+            }
+            /* query_26 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_26 + i, splat_any(0.0f));
+            }
+            /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_44 = load_any(query_24 + i) * 0.03125f;
+                vec_any query_26_in = {0};
+                for (int64_t r = 0; r < 32; r++) {
+                    const vec_any query_23_43 = load_any(query_23 + r * 64 + i);
+                    const vec_any query_23_new45 = query_23_43 - t_44;
+                    store_any(query_23 + r * 64 + i, query_23_new45);
+                    query_26_in += query_23_new45 * query_23_new45;
                 }
-                /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
-                    vec_any query_15_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_any query_12_11 = load_any(query_12 + r * 64 + i);
-                        const vec_any query_12_new13 = query_12_11 - t_12;
-                        store_any(query_12 + r * 64 + i, query_12_new13);
-                        query_15_in += query_12_new13 * query_12_new13;
-                    }
-                    store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+                store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+            }
+            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_46 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_46) * sketch_g2_norm1_weight[r]) +
+                        sketch_g2_norm1_bias[r]);
                 }
-                /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                            sketch_g1_norm1_bias[r]);
-                    }
+            }
+            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+            dot_any(2, 64, 256, 32,
+                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t h = 0; h < 256; h++) {
+                    const vec_any query_28_47 = load_any(query_28 + h * 64 + i);
+                    store_any(query_28 + h * 64 + i, (query_28_47 * 0.5f) * (tanh_any((query_28_47 + (((query_28_47 * query_28_47) * query_28_47) *
+                        0.044715f)) * 0.7978846f) + 1.0f));
                 }
-                /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
-                /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_any query_17_15 = load_any(query_17 + h * 64 + i);
-                        store_any(query_17 + h * 64 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15)
-                            * 0.044715f)) * 0.7978846f) + 1.0f));
-                    }
+            }
+            /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+            dot_any(2, 64, 32, 256,
+                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.176776695f) *
+                        5.656854f);
                 }
-                /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
-                /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_7_16 = load_any(query_7 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                            sketch_g2_norm0_bias[d]);
-                    }
+            }
+            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_33 + i, splat_any(0.0f));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_34 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(query_34 + e * 64 + i, splat_any(0.0f));
                 }
-                /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-                dot_any(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
-                /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_any query_21_17 = load_any(query_21 + h * 64 + i);
-                        store_any(query_21 + h * 64 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17)
-                            * 0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
-                /* query_24 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_24 + i, splat_any(0.0f));
-                }
-                /* query_24 += query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_24_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        query_24_in += load_any(query_23 + r * 64 + i);
-                    }
-                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
-                }
-                /* query_26 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_26 + i, splat_any(0.0f));
-                }
-                /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
-                    vec_any query_26_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        const vec_any query_23_18 = load_any(query_23 + r * 64 + i);
-                        const vec_any query_23_new20 = query_23_18 - t_19;
-                        store_any(query_23 + r * 64 + i, query_23_new20);
-                        query_26_in += query_23_new20 * query_23_new20;
-                    }
-                    store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
-                }
-                /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                            sketch_g2_norm1_bias[r]);
-                    }
-                }
-                /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
-                /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
-                        const vec_any query_28_22 = load_any(query_28 + h * 64 + i);
-                        store_any(query_28 + h * 64 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22)
-                            * 0.044715f)) * 0.7978846f) + 1.0f));
-                    }
-                }
-                /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
-                /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r * 64 + i)) * 0.176776695f)
-                            * 5.656854f);
-                    }
-                }
-                /* query_33 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_33 + i, splat_any(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_33_in = {0};
                     vec_any query_33_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_any query_32_new23 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_any query_32_new48 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
                             + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_32 + f * 64 + i, query_32_new23);
-                        query_33_in += query_32_new23 * state[f];
+                        store_any(query_32 + (f - f0) * 64 + i, query_32_new48);
+                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_33_in_whole += query_33_in;
                             query_33_in = (vec_any){0};
@@ -4323,564 +4888,339 @@ static void polysketch_learned_r32_linear_any(const struct call *call, int64_t t
                     query_33_in += query_33_in_whole;
                     store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_34[e][i] = sum over f of state_2 * query_32 */
-                dot_any(2, 64, 64, 544,
-                       state_2, 1, 64, query_32, 64, query_34, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_33 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_33 + j, splat_any(0.0f));
-                    }
-                    /* key_33 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_33_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_33_in += load_any(k_tile + d * 64 + j);
-                        }
-                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
-                    }
-                    /* key_35 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_35 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_33 * 0.015625f); key_35 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_25 = load_any(key_33 + j) * 0.015625f;
-                        vec_any key_35_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_24 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new26 = k_tile_24 - t_25;
-                            store_any(k_tile + d * 64 + j, k_tile_new26);
-                            key_35_in += k_tile_new26 * k_tile_new26;
-                        }
-                        store_any(key_35 + j, load_any(key_35 + j) + key_35_in);
-                    }
-                    /* key_37 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_37 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_28 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
-                        vec_any key_37_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_27 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new29 = k_tile_27 * t_28;
-                            store_any(k_tile + d * 64 + j, k_tile_new29);
-                            key_37_in += k_tile_new29;
-                        }
-                        store_any(key_37 + j, load_any(key_37 + j) + key_37_in);
-                    }
-                    /* key_39 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_39 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_37 * 0.015625f); key_39 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_31 = load_any(key_37 + j) * 0.015625f;
-                        vec_any key_39_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_30 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new32 = k_tile_30 - t_31;
-                            store_any(k_tile + d * 64 + j, k_tile_new32);
-                            key_39_in += k_tile_new32 * k_tile_new32;
-                        }
-                        store_any(key_39 + j, load_any(key_39 + j) + key_39_in);
-                    }
-                    /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_39 + j, 1.0f / sqrt_any((load_any(key_39 + j) * 0.015625f) + 1e-05f));
-                    }
-                    /* key_41 = ((k_tile * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_39_33 = load_any(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(key_41 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_39_33) * sketch_g1_norm0_weight[d]) +
-                                sketch_g1_norm0_bias[d]);
-                        }
-                    }
-                    /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                    dot_any(2, 64, 256, 64,
-                           sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
-                    /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_any key_42_34 = load_any(key_42 + h * 64 + j);
-                            store_any(key_42 + h * 64 + j, (key_42_34 * 0.5f) * (tanh_any((key_42_34 + (((key_42_34 * key_42_34) * key_42_34) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                    dot_any(2, 64, 32, 256,
-                           sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
-                    /* key_45 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_45 + j, splat_any(0.0f));
-                    }
-                    /* key_45 += key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_45_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_45_in += load_any(key_44 + r * 64 + j);
-                        }
-                        store_any(key_45 + j, load_any(key_45 + j) + key_45_in);
-                    }
-                    /* key_47 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_47 + j, splat_any(0.0f));
-                    }
-                    /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_36 = load_any(key_45 + j) * 0.03125f;
-                        vec_any key_47_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_any key_44_35 = load_any(key_44 + r * 64 + j);
-                            const vec_any key_44_new37 = key_44_35 - t_36;
-                            store_any(key_44 + r * 64 + j, key_44_new37);
-                            key_47_in += key_44_new37 * key_44_new37;
-                        }
-                        store_any(key_47 + j, load_any(key_47 + j) + key_47_in);
-                    }
-                    /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_38 = 1.0f / sqrt_any((load_any(key_47 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_38) * sketch_g1_norm1_weight[r]) +
-                                sketch_g1_norm1_bias[r]);
-                        }
-                    }
-                    /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                    dot_any(2, 64, 256, 32,
-                           sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
-                    /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_any key_49_39 = load_any(key_49 + h * 64 + j);
-                            store_any(key_49 + h * 64 + j, (key_49_39 * 0.5f) * (tanh_any((key_49_39 + (((key_49_39 * key_49_39) * key_49_39) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                    dot_any(2, 64, 32, 256,
-                           sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
-                    /* k_tile = ((k_tile * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_39_40 = load_any(key_39 + j);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_39_40) * sketch_g2_norm0_weight[d]) +
-                                sketch_g2_norm0_bias[d]);
-                        }
-                    }
-                    /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile */
-                    dot_any(2, 64, 256, 64,
-                           sketch_g2_w0, 1, 256, k_tile, 64, key_53, 64, 0, NULL, NULL);
-                    /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_any key_53_41 = load_any(key_53 + h * 64 + j);
-                            store_any(key_53 + h * 64 + j, (key_53_41 * 0.5f) * (tanh_any((key_53_41 + (((key_53_41 * key_53_41) * key_53_41) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                    dot_any(2, 64, 32, 256,
-                           sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
-                    /* key_56 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_56 + j, splat_any(0.0f));
-                    }
-                    /* key_56 += key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_56_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            key_56_in += load_any(key_55 + r * 64 + j);
-                        }
-                        store_any(key_56 + j, load_any(key_56 + j) + key_56_in);
-                    }
-                    /* key_58 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_58 + j, splat_any(0.0f));
-                    }
-                    /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_43 = load_any(key_56 + j) * 0.03125f;
-                        vec_any key_58_in = {0};
-                        for (int64_t r = 0; r < 32; r++) {
-                            const vec_any key_55_42 = load_any(key_55 + r * 64 + j);
-                            const vec_any key_55_new44 = key_55_42 - t_43;
-                            store_any(key_55 + r * 64 + j, key_55_new44);
-                            key_58_in += key_55_new44 * key_55_new44;
-                        }
-                        store_any(key_58 + j, load_any(key_58 + j) + key_58_in);
-                    }
-                    /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_45 = 1.0f / sqrt_any((load_any(key_58 + j) * 0.03125f) + 1e-05f);
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_45) * sketch_g2_norm1_weight[r]) +
-                                sketch_g2_norm1_bias[r]);
-                        }
-                    }
-                    /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                    dot_any(2, 64, 256, 32,
-                           sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
-                    /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t h = 0; h < 256; h++) {
-                            const vec_any key_60_46 = load_any(key_60 + h * 64 + j);
-                            store_any(key_60 + h * 64 + j, (key_60_46 * 0.5f) * (tanh_any((key_60_46 + (((key_60_46 * key_60_46) * key_60_46) *
-                                0.044715f)) * 0.7978846f) + 1.0f));
-                        }
-                    }
-                    /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                    dot_any(2, 64, 32, 256,
-                           sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
-                    /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r * 64 + j)) * 0.176776695f) *
-                                5.656854f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_51 * query_19 */
-                    dot_any(2, 64, j1 - j0, 32,
-                           key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_47 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_47 * score_47);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_48 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_49 = (i0 + i + lane_any) + t_48;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_49) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_50 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
-                    const mask_any t_51 = t_50 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_51, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
-                            t_50));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_34[e][i] += sum over f of state_2 * query_32 */
+                dot_any(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + j, splat_any(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_any(k_tile_2 + d * 64 + j);
-                }
-                store_any(key + j, load_any(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_3 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_53 = load_any(key + j) * 0.015625f;
-                vec_any key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new54 = k_tile_2_52 - t_53;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                    key_3_in += k_tile_2_new54 * k_tile_2_new54;
-                }
-                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
-            }
-            /* key_5 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_5 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_56 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-                vec_any key_5_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new57 = k_tile_2_55 * t_56;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                    key_5_in += k_tile_2_new57;
-                }
-                store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
-            }
-            /* key_7 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_7 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key_5 * 0.015625f); key_7 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_59 = load_any(key_5 + j) * 0.015625f;
-                vec_any key_7_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_58 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new60 = k_tile_2_58 - t_59;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new60);
-                    key_7_in += k_tile_2_new60 * k_tile_2_new60;
-                }
-                store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
-            }
-            /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
-            }
-            /* key_9 = ((k_tile_2 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_7_61 = load_any(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_9 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_61) * sketch_g1_norm0_weight[d]) +
-                        sketch_g1_norm0_bias[d]);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
                 }
             }
-            /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
-            /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_any key_10_62 = load_any(key_10 + h * 64 + j);
-                    store_any(key_10 + h * 64 + j, (key_10_62 * 0.5f) * (tanh_any((key_10_62 + (((key_10_62 * key_10_62) * key_10_62) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
-            /* key_13 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_13 + j, splat_any(0.0f));
-            }
-            /* key_13 += key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_13_in += load_any(key_12 + r * 64 + j);
-                }
-                store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
-            }
-            /* key_15 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_15 + j, splat_any(0.0f));
-            }
-            /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_64 = load_any(key_13 + j) * 0.03125f;
-                vec_any key_15_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_any key_12_63 = load_any(key_12 + r * 64 + j);
-                    const vec_any key_12_new65 = key_12_63 - t_64;
-                    store_any(key_12 + r * 64 + j, key_12_new65);
-                    key_15_in += key_12_new65 * key_12_new65;
-                }
-                store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
-            }
-            /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_66 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_66) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
-                }
-            }
-            /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
-            /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_any key_17_67 = load_any(key_17 + h * 64 + j);
-                    store_any(key_17 + h * 64 + j, (key_17_67 * 0.5f) * (tanh_any((key_17_67 + (((key_17_67 * key_17_67) * key_17_67) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
-            /* k_tile_2 = ((k_tile_2 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_7_68 = load_any(key_7 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_7_68) * sketch_g2_norm0_weight[d]) +
-                        sketch_g2_norm0_bias[d]);
-                }
-            }
-            /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, k_tile_2, 64, key_21, 64, 0, NULL, NULL);
-            /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_any key_21_69 = load_any(key_21 + h * 64 + j);
-                    store_any(key_21 + h * 64 + j, (key_21_69 * 0.5f) * (tanh_any((key_21_69 + (((key_21_69 * key_21_69) * key_21_69) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
-            /* key_24 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_24 + j, splat_any(0.0f));
-            }
-            /* key_24 += key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    key_24_in += load_any(key_23 + r * 64 + j);
-                }
-                store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
-            }
-            /* key_26 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_26 + j, splat_any(0.0f));
-            }
-            /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_71 = load_any(key_24 + j) * 0.03125f;
-                vec_any key_26_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    const vec_any key_23_70 = load_any(key_23 + r * 64 + j);
-                    const vec_any key_23_new72 = key_23_70 - t_71;
-                    store_any(key_23 + r * 64 + j, key_23_new72);
-                    key_26_in += key_23_new72 * key_23_new72;
-                }
-                store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
-            }
-            /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_73 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
-                for (int64_t r = 0; r < 32; r++) {
-                    store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_73) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
-                }
-            }
-            /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
-            /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = 0; h < 256; h++) {
-                    const vec_any key_28_74 = load_any(key_28 + h * 64 + j);
-                    store_any(key_28 + h * 64 + j, (key_28_74 * 0.5f) * (tanh_any((key_28_74 + (((key_28_74 * key_28_74) * key_28_74) * 0.044715f)) *
-                        0.7978846f) + 1.0f));
-                }
-            }
-            /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
-            /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) *
-                        5.656854f);
-                }
-            }
-            /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_any(key_32 + f * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_32 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_any lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_32 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    store_any(key_33 + j, splat_any(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_33 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_33_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_33_in += load_any(k_tile_2 + d * 64 + j);
+                    }
+                    store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
+                }
+                /* key_35 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_35 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_50 = load_any(key_33 + j) * 0.015625f;
+                    vec_any key_35_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new51 = k_tile_2_49 - t_50;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                    }
+                    store_any(key_35 + j, load_any(key_35 + j) + key_35_in);
+                }
+                /* key_37 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_37 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_53 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
+                    vec_any key_37_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new54 = k_tile_2_52 * t_53;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        key_37_in += k_tile_2_new54;
+                    }
+                    store_any(key_37 + j, load_any(key_37 + j) + key_37_in);
+                }
+                /* key_39 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_39 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_56 = load_any(key_37 + j) * 0.015625f;
+                    vec_any key_39_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new57 = k_tile_2_55 - t_56;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                    }
+                    store_any(key_39 + j, load_any(key_39 + j) + key_39_in);
+                }
+                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_39 + j, 1.0f / sqrt_any((load_any(key_39 + j) * 0.015625f) + 1e-05f));
+                }
+                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_39_58 = load_any(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(key_41 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_58) * sketch_g1_norm0_weight[d]) +
+                            sketch_g1_norm0_bias[d]);
+                    }
+                }
+                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
+                dot_any(2, 64, 256, 64,
+                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any key_42_59 = load_any(key_42 + h * 64 + j);
+                        store_any(key_42 + h * 64 + j, (key_42_59 * 0.5f) * (tanh_any((key_42_59 + (((key_42_59 * key_42_59) * key_42_59) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                /* key_45 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_45 + j, splat_any(0.0f));
+                }
+                /* key_45 += key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_45_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_45_in += load_any(key_44 + r * 64 + j);
+                    }
+                    store_any(key_45 + j, load_any(key_45 + j) + key_45_in);
+                }
+                /* key_47 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_47 + j, splat_any(0.0f));
+                }
+                /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_61 = load_any(key_45 + j) * 0.03125f;
+                    vec_any key_47_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any key_44_60 = load_any(key_44 + r * 64 + j);
+                        const vec_any key_44_new62 = key_44_60 - t_61;
+                        store_any(key_44 + r * 64 + j, key_44_new62);
+                        key_47_in += key_44_new62 * key_44_new62;
+                    }
+                    store_any(key_47 + j, load_any(key_47 + j) + key_47_in);
+                }
+                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) + sketch.g1.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_63 = 1.0f / sqrt_any((load_any(key_47 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_63) * sketch_g1_norm1_weight[r]) +
+                            sketch_g1_norm1_bias[r]);
+                    }
+                }
+                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any key_49_64 = load_any(key_49 + h * 64 + j);
+                        store_any(key_49 + h * 64 + j, (key_49_64 * 0.5f) * (tanh_any((key_49_64 + (((key_49_64 * key_49_64) * key_49_64) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_39_65 = load_any(key_39 + j);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_65) * sketch_g2_norm0_weight[d]) +
+                            sketch_g2_norm0_bias[d]);
+                    }
+                }
+                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot_any(2, 64, 256, 64,
+                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any key_53_66 = load_any(key_53 + h * 64 + j);
+                        store_any(key_53 + h * 64 + j, (key_53_66 * 0.5f) * (tanh_any((key_53_66 + (((key_53_66 * key_53_66) * key_53_66) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                /* key_56 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_56 + j, splat_any(0.0f));
+                }
+                /* key_56 += key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_56_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        key_56_in += load_any(key_55 + r * 64 + j);
+                    }
+                    store_any(key_56 + j, load_any(key_56 + j) + key_56_in);
+                }
+                /* key_58 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_58 + j, splat_any(0.0f));
+                }
+                /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_68 = load_any(key_56 + j) * 0.03125f;
+                    vec_any key_58_in = {0};
+                    for (int64_t r = 0; r < 32; r++) {
+                        const vec_any key_55_67 = load_any(key_55 + r * 64 + j);
+                        const vec_any key_55_new69 = key_55_67 - t_68;
+                        store_any(key_55 + r * 64 + j, key_55_new69);
+                        key_58_in += key_55_new69 * key_55_new69;
+                    }
+                    store_any(key_58 + j, load_any(key_58 + j) + key_58_in);
+                }
+                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) + sketch.g2.norm1.bias */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_70 = 1.0f / sqrt_any((load_any(key_58 + j) * 0.03125f) + 1e-05f);
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_70) * sketch_g2_norm1_weight[r]) +
+                            sketch_g2_norm1_bias[r]);
+                    }
+                }
+                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
+                dot_any(2, 64, 256, 32,
+                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t h = 0; h < 256; h++) {
+                        const vec_any key_60_71 = load_any(key_60 + h * 64 + j);
+                        store_any(key_60 + h * 64 + j, (key_60_71 * 0.5f) * (tanh_any((key_60_71 + (((key_60_71 * key_60_71) * key_60_71) *
+                            0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
+                dot_any(2, 64, 32, 256,
+                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r * 64 + j)) * 0.176776695f) *
+                            5.656854f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_51 * query_19 */
+                dot_any(2, 64, j1 - j0, 32,
+                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_72 = load_any(score + j * 64 + i);
+                        store_any(score + j * 64 + i, score_72 * score_72);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_73 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_74 = (i0 + i + lane_any) + t_73;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot_any(2, 64, 544, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_75 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
+                const mask_any t_76 = t_75 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_76, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
+                        t_75));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polysketch_learned_r32_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_queries_any(call, task, part, turn);
     }
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 1195 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 729 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v4, 0, 1616896};
-        return (struct version){polysketch_learned_r32_rows_v4, 256, 2341376};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440};
+        return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 395264};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_v3, 0, 1616896};
-        return (struct version){polysketch_learned_r32_rows_v3, 256, 2341376};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440};
+        return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 395264};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){polysketch_learned_r32_linear_any, 0, 1616896};
-    return (struct version){polysketch_learned_r32_rows_any, 128, 1541632};
+    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440};
+    return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 345088};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -4903,6 +5243,20 @@ static size_t thread_number(void)
 #endif
 }
 
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
 size_t polysketch_learned_r32_params_size(void)
 {
     return 0;
@@ -4919,7 +5273,8 @@ int polysketch_learned_r32_params_init(struct polysketch_learned_r32_params *par
 
 size_t polysketch_learned_r32_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int polysketch_learned_r32_forward(const struct attn_problem *problem, const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
@@ -4934,20 +5289,30 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem, const str
     if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 || !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias || !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight || !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 || !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 || !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

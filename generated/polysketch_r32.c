@@ -44,13 +44,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1195 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 488576 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 727552 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 488576 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 727552 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 281728 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 727552 bytes of workspace a thread
+   Linear from 1462 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 332928 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 532096 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 332928 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 532096 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 176256 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 532096 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32.c … -lattnrt -lm */
 #include "polysketch_r32.h"
 
@@ -73,6 +73,24 @@ struct call { /* what every thread needs to know */
     const float *q, *k, *v;
     float *out;
 };
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -190,21 +208,21 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 68736); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 87168); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 105600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 253056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 254080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 255104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 320640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 199808); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 200832); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 201856); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 267392); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 386176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 451712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 66688); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 70784); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -369,16 +387,187 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v4 static void polysketch_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void polysketch_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 16) {
+        store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 64 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new2 = k_tile_0 - t_1;
+                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v4(4, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v4(4, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v */
+            dot_v4(4, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void polysketch_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new4 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 35360 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void polysketch_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -388,118 +577,108 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [r: 32, j: 64] */
-    float *const key_6 = (float *)(void *)(work + 8704); /* [r: 32, j: 64] */
-    float *const key_8 = (float *)(void *)(work + 16896); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 156160); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 158336); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 160512); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 299776); /* [f: 544, e: 64] */
-    float *const key_9 = (float *)(void *)(work + 439040); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 439296); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 439552); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 439808); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 440064); /* [r: 32, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 448256); /* [r: 32, i: 64] */
-    float *const key_13 = (float *)(void *)(work + 456448); /* [r: 32, j: 64] */
-    float *const key_14 = (float *)(void *)(work + 464640); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 472832); /* [j: 64, i: 64] */
-    float *const query_8 = (float *)(void *)(work + 489216); /* [f: 544, i: 64] */
-    float *const query_9 = (float *)(void *)(work + 628480); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 628736); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 628992); /* [i: 64] */
-    float *const query_10 = (float *)(void *)(work + 629248); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 645632); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 662016); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 58368); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 678400); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 694784); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 711168); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 16) {
-        store_v4(state + f, splat_v4(0.0f));
-        store_v4(state_rest + f, splat_v4(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_v4(state_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(state_2_rest + f * 64 + e, splat_v4(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query + i, splat_v4(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + i, splat_v4(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v4(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v4(q_tile + d * 64 + i);
-                    }
-                    store_v4(query + i, load_v4(query + i) + query_in);
+                store_v4(query + i, load_v4(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_7 = load_v4(query + i) * 0.015625f;
+                vec_v4 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_3 + i, splat_v4(0.0f));
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-                    vec_v4 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-                        store_v4(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v4(4, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v4(4, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_3);
-                    }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_9 + i, splat_v4(0.0f));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
                 }
-                /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-                dot_v4(4, 64, 32, 64,
-                       sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
-                /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-                dot_v4(4, 64, 32, 64,
-                       sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
-                /* query_5 = (query_5 * query_6) * 0.176776695f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
-                    }
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_9 + i, splat_v4(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     vec_v4 query_9_in = {0};
                     vec_v4 query_9_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_v4 query_8_new4 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
                             * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_8 + f * 64 + i, query_8_new4);
-                        query_9_in += query_8_new4 * state[f];
+                        store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_9_in_whole += query_9_in;
                             query_9_in = (vec_v4){0};
@@ -508,201 +687,134 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
                     query_9_in += query_9_in_whole;
                     store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_rest + i, splat_v4(0.0f));
-                }
-                /* query_10[e][i] = sum over f of state_2 * query_8 */
-                dot_v4(4, 64, 64, 544,
-                       state_2, 1, 64, query_8, 64, query_10, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_9 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_9 + j, splat_v4(0.0f));
-                    }
-                    /* key_9 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        vec_v4 key_9_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_9_in += load_v4(k_tile + d * 64 + j);
-                        }
-                        store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
-                    }
-                    /* key_11 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_11 + j, splat_v4(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_9 * 0.015625f); key_11 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_6 = load_v4(key_9 + j) * 0.015625f;
-                        vec_v4 key_11_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 k_tile_5 = load_v4(k_tile + d * 64 + j);
-                            const vec_v4 k_tile_new7 = k_tile_5 - t_6;
-                            store_v4(k_tile + d * 64 + j, k_tile_new7);
-                            key_11_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_v4(key_11 + j, load_v4(key_11 + j) + key_11_in);
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 t_8 = 1.0f / sqrt_v4((load_v4(key_11 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_8);
-                        }
-                    }
-                    /* key_13[r][j] = sum over d of sketch_g1 * k_tile */
-                    dot_v4(4, 64, 32, 64,
-                           sketch_g1, 1, 32, k_tile, 64, key_13, 64, 0, NULL, NULL);
-                    /* key_14[r][j] = sum over d of sketch_g2 * k_tile */
-                    dot_v4(4, 64, 32, 64,
-                           sketch_g2, 1, 32, k_tile, 64, key_14, 64, 0, NULL, NULL);
-                    /* key_13 = (key_13 * key_14) * 0.176776695f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v4(key_13 + r * 64 + j, (load_v4(key_13 + r * 64 + j) * load_v4(key_14 + r * 64 + j)) * 0.176776695f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_13 * query_5 */
-                    dot_v4(4, 64, j1 - j0, 32,
-                           key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_9 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_9 * score_9);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_11) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        vec_v4 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v4(score + j * 64 + i);
-                        }
-                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v4(4, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_12 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
-                    const mask_v4 t_13 = t_12 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) /
-                            t_12));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_v4(4, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + j, splat_v4(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                vec_v4 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v4(k_tile_2 + d * 64 + j);
-                }
-                store_v4(key + j, load_v4(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_3 + j, splat_v4(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_15 = load_v4(key + j) * 0.015625f;
-                vec_v4 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 k_tile_2_14 = load_v4(k_tile_2 + d * 64 + j);
-                    const vec_v4 k_tile_2_new16 = k_tile_2_14 - t_15;
-                    store_v4(k_tile_2 + d * 64 + j, k_tile_2_new16);
-                    key_3_in += k_tile_2_new16 * k_tile_2_new16;
-                }
-                store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_17 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_17);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
                 }
             }
-            /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-            dot_v4(4, 64, 32, 64,
-                   sketch_g1, 1, 32, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
-            /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-            dot_v4(4, 64, 32, 64,
-                   sketch_g2, 1, 32, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
-            /* key_5 = (key_5 * key_6) * 0.176776695f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
-                }
-            }
-            /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_v4(key_8 + f * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_8 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_v4 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_8 + f * 64 + j);
-                    if (j + 16 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                    store_v4(key_9 + j, splat_v4(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_v4(k_tile_2 + d * 64 + j);
+                    }
+                    store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_11 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_12 = load_v4(key_9 + j) * 0.015625f;
+                    vec_v4 key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_v4(key_11 + j, load_v4(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_v4(4, 64, 32, 64,
+                       sketch_g1, 1, 32, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_v4(4, 64, 32, 64,
+                       sketch_g2, 1, 32, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                /* key_13 = (key_13 * key_14) * 0.176776695f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v4(key_13 + r * 64 + j, (load_v4(key_13 + r * 64 + j) * load_v4(key_14 + r * 64 + j)) * 0.176776695f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_13 * query_5 */
+                dot_v4(4, 64, j1 - j0, 32,
+                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_15 = load_v4(score + j * 64 + i);
+                        store_v4(score + j * 64 + i, score_15 * score_15);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_16 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_17 = (i0 + i + lane_v4) + t_16;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v4(4, 64, 544, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_18 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
+                const mask_v4 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_19, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_18));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
     }
 }
 #endif
@@ -818,21 +930,21 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 2176); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 3200); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 68736); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 87168); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 105600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 253056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 254080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 255104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 320640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 199808); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 200832); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 201856); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 267392); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 386176); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 451712); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 66688); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 70784); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -997,16 +1109,187 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             out[(i0 + i) * out_row + e] = sum[e * 256 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+TARGET_v3 static void polysketch_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void polysketch_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 8) {
+        store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 64 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new2 = k_tile_0 - t_1;
+                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v3(2, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v3(2, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v */
+            dot_v3(2, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void polysketch_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new4 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 35360 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void polysketch_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1016,118 +1299,108 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [r: 32, j: 64] */
-    float *const key_6 = (float *)(void *)(work + 8704); /* [r: 32, j: 64] */
-    float *const key_8 = (float *)(void *)(work + 16896); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 156160); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 158336); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 160512); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 299776); /* [f: 544, e: 64] */
-    float *const key_9 = (float *)(void *)(work + 439040); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 439296); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 439552); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 439808); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 440064); /* [r: 32, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 448256); /* [r: 32, i: 64] */
-    float *const key_13 = (float *)(void *)(work + 456448); /* [r: 32, j: 64] */
-    float *const key_14 = (float *)(void *)(work + 464640); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 472832); /* [j: 64, i: 64] */
-    float *const query_8 = (float *)(void *)(work + 489216); /* [f: 544, i: 64] */
-    float *const query_9 = (float *)(void *)(work + 628480); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 628736); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 628992); /* [i: 64] */
-    float *const query_10 = (float *)(void *)(work + 629248); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 645632); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 662016); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 58368); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 678400); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 694784); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 711168); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 8) {
-        store_v3(state + f, splat_v3(0.0f));
-        store_v3(state_rest + f, splat_v3(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_v3(state_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(state_2_rest + f * 64 + e, splat_v3(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query + i, splat_v3(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + i, splat_v3(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v3(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_v3(q_tile + d * 64 + i);
-                    }
-                    store_v3(query + i, load_v3(query + i) + query_in);
+                store_v3(query + i, load_v3(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_7 = load_v3(query + i) * 0.015625f;
+                vec_v3 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_3 + i, splat_v3(0.0f));
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-                    vec_v3 query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-                        store_v3(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v3(2, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v3(2, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_3);
-                    }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_9 + i, splat_v3(0.0f));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
                 }
-                /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-                dot_v3(2, 64, 32, 64,
-                       sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
-                /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-                dot_v3(2, 64, 32, 64,
-                       sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
-                /* query_5 = (query_5 * query_6) * 0.176776695f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
-                    }
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_9 + i, splat_v3(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     vec_v3 query_9_in = {0};
                     vec_v3 query_9_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_v3 query_8_new4 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
                             * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_8 + f * 64 + i, query_8_new4);
-                        query_9_in += query_8_new4 * state[f];
+                        store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_9_in_whole += query_9_in;
                             query_9_in = (vec_v3){0};
@@ -1136,201 +1409,134 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
                     query_9_in += query_9_in_whole;
                     store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_rest + i, splat_v3(0.0f));
-                }
-                /* query_10[e][i] = sum over f of state_2 * query_8 */
-                dot_v3(2, 64, 64, 544,
-                       state_2, 1, 64, query_8, 64, query_10, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_9 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_9 + j, splat_v3(0.0f));
-                    }
-                    /* key_9 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        vec_v3 key_9_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_9_in += load_v3(k_tile + d * 64 + j);
-                        }
-                        store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
-                    }
-                    /* key_11 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_11 + j, splat_v3(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_9 * 0.015625f); key_11 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_6 = load_v3(key_9 + j) * 0.015625f;
-                        vec_v3 key_11_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 k_tile_5 = load_v3(k_tile + d * 64 + j);
-                            const vec_v3 k_tile_new7 = k_tile_5 - t_6;
-                            store_v3(k_tile + d * 64 + j, k_tile_new7);
-                            key_11_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_v3(key_11 + j, load_v3(key_11 + j) + key_11_in);
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 t_8 = 1.0f / sqrt_v3((load_v3(key_11 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_8);
-                        }
-                    }
-                    /* key_13[r][j] = sum over d of sketch_g1 * k_tile */
-                    dot_v3(2, 64, 32, 64,
-                           sketch_g1, 1, 32, k_tile, 64, key_13, 64, 0, NULL, NULL);
-                    /* key_14[r][j] = sum over d of sketch_g2 * k_tile */
-                    dot_v3(2, 64, 32, 64,
-                           sketch_g2, 1, 32, k_tile, 64, key_14, 64, 0, NULL, NULL);
-                    /* key_13 = (key_13 * key_14) * 0.176776695f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_v3(key_13 + r * 64 + j, (load_v3(key_13 + r * 64 + j) * load_v3(key_14 + r * 64 + j)) * 0.176776695f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_13 * query_5 */
-                    dot_v3(2, 64, j1 - j0, 32,
-                           key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_9 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_9 * score_9);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_11) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        vec_v3 row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_v3(score + j * 64 + i);
-                        }
-                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_v3(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_12 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
-                    const mask_v3 t_13 = t_12 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) /
-                            t_12));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_v3(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + j, splat_v3(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                vec_v3 key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_v3(k_tile_2 + d * 64 + j);
-                }
-                store_v3(key + j, load_v3(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_3 + j, splat_v3(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_15 = load_v3(key + j) * 0.015625f;
-                vec_v3 key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 k_tile_2_14 = load_v3(k_tile_2 + d * 64 + j);
-                    const vec_v3 k_tile_2_new16 = k_tile_2_14 - t_15;
-                    store_v3(k_tile_2 + d * 64 + j, k_tile_2_new16);
-                    key_3_in += k_tile_2_new16 * k_tile_2_new16;
-                }
-                store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_17 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_17);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
                 }
             }
-            /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-            dot_v3(2, 64, 32, 64,
-                   sketch_g1, 1, 32, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
-            /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-            dot_v3(2, 64, 32, 64,
-                   sketch_g2, 1, 32, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
-            /* key_5 = (key_5 * key_6) * 0.176776695f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
-                }
-            }
-            /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_v3(key_8 + f * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_8 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_v3 lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_8 + f * 64 + j);
-                    if (j + 8 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                    store_v3(key_9 + j, splat_v3(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_v3(k_tile_2 + d * 64 + j);
+                    }
+                    store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_11 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_12 = load_v3(key_9 + j) * 0.015625f;
+                    vec_v3 key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_v3(key_11 + j, load_v3(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_v3(2, 64, 32, 64,
+                       sketch_g1, 1, 32, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_v3(2, 64, 32, 64,
+                       sketch_g2, 1, 32, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                /* key_13 = (key_13 * key_14) * 0.176776695f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_v3(key_13 + r * 64 + j, (load_v3(key_13 + r * 64 + j) * load_v3(key_14 + r * 64 + j)) * 0.176776695f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_13 * query_5 */
+                dot_v3(2, 64, j1 - j0, 32,
+                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_15 = load_v3(score + j * 64 + i);
+                        store_v3(score + j * 64 + i, score_15 * score_15);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_16 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_17 = (i0 + i + lane_v3) + t_16;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v3(2, 64, 544, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_18 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
+                const mask_v3 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_19, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_18));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
     }
 }
 #endif
@@ -1444,21 +1650,21 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 1152); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 1664); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 2176); /* [r: 32, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 18560); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 34944); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 53376); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 71808); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 145536); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 146048); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 146560); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 179328); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128] */
+    float *const query_6 = (float *)(void *)(work + 17536); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 17536); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 35968); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 109696); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 110208); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 110720); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 143488); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 212096); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 244864); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 33920); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 54400); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1623,16 +1829,188 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             out[(i0 + i) * out_row + e] = sum[e * 128 + i];
 }
 
-/* Task number `task`: all queries of one key/value head; `work` is the thread's part of the workspace. */
-static void polysketch_r32_linear_any(const struct call *call, int64_t task, unsigned char *work)
+/* States begin with no key. */
+static void polysketch_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = f0; f < f1; f++) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void polysketch_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 4) {
+        store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t f = 0; f < 544; f++) {
+            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 64 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_1 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new2 = k_tile_0 - t_1;
+                store_any(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_any(2, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_any(2, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                        j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v */
+            dot_any(2, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void polysketch_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new4 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 35360 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t f = f0; f < f1; f++) {
+                const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void polysketch_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1642,118 +2020,108 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, uns
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(work + 512); /* [r: 32, j: 64] */
-    float *const key_6 = (float *)(void *)(work + 8704); /* [r: 32, j: 64] */
-    float *const key_8 = (float *)(void *)(work + 16896); /* [f: 544, j: 64] */
-    float *const state = (float *)(void *)(work + 156160); /* [f: 544] */
-    float *const state_rest = (float *)(void *)(work + 158336); /* [f: 544] */
-    float *const state_2 = (float *)(void *)(work + 160512); /* [f: 544, e: 64] */
-    float *const state_2_rest = (float *)(void *)(work + 299776); /* [f: 544, e: 64] */
-    float *const key_9 = (float *)(void *)(work + 439040); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(work + 439296); /* [j: 64] */
-    float *const query = (float *)(void *)(work + 439552); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(work + 439808); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(work + 440064); /* [r: 32, i: 64] */
-    float *const query_6 = (float *)(void *)(work + 448256); /* [r: 32, i: 64] */
-    float *const key_13 = (float *)(void *)(work + 456448); /* [r: 32, j: 64] */
-    float *const key_14 = (float *)(void *)(work + 464640); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(work + 472832); /* [j: 64, i: 64] */
-    float *const query_8 = (float *)(void *)(work + 489216); /* [f: 544, i: 64] */
-    float *const query_9 = (float *)(void *)(work + 628480); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 628736); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 628992); /* [i: 64] */
-    float *const query_10 = (float *)(void *)(work + 629248); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 645632); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 662016); /* [e: 64, i: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_14 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
+    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 58368); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(work + 678400); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 694784); /* [d: 64, j: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 711168); /* [d: 64, j: 64] */
-    /* state = 0.0f; state_rest = 0.0f */
-    for (int64_t f = 0; f < 544; f += 4) {
-        store_any(state + f, splat_any(0.0f));
-        store_any(state_rest + f, splat_any(0.0f));
-    }
-    /* state_2 = 0.0f; state_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 544; f++) {
-            store_any(state_2 + f * 64 + e, splat_any(0.0f));
-            store_any(state_2_rest + f * 64 + e, splat_any(0.0f));
-        }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t m = 0; m < members; m++) {
-            const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-            for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-                const int64_t i1 = least(i0 + 64, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++)
-                        q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
-                /* query = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query + i, splat_any(0.0f));
+    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + i, splat_any(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_any(q_tile + d * 64 + i);
                 }
-                /* query += q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        query_in += load_any(q_tile + d * 64 + i);
-                    }
-                    store_any(query + i, load_any(query + i) + query_in);
+                store_any(query + i, load_any(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_7 = load_any(query + i) * 0.015625f;
+                vec_any query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new8 = q_tile_6 - t_7;
+                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
                 }
-                /* query_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_3 + i, splat_any(0.0f));
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_9 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
                 }
-                /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_1 = load_any(query + i) * 0.015625f;
-                    vec_any query_3_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new2 = q_tile_0 - t_1;
-                        store_any(q_tile + d * 64 + i, q_tile_new2);
-                        query_3_in += q_tile_new2 * q_tile_new2;
-                    }
-                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_any(2, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_any(2, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
                 }
-                /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_3);
-                    }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_9 + i, splat_any(0.0f));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(query_10 + e * 64 + i, splat_any(0.0f));
                 }
-                /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-                dot_any(2, 64, 32, 64,
-                       sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
-                /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-                dot_any(2, 64, 32, 64,
-                       sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
-                /* query_5 = (query_5 * query_6) * 0.176776695f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
-                    }
-                }
-                /* query_9 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_9 + i, splat_any(0.0f));
-                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     vec_any query_9_in = {0};
                     vec_any query_9_in_whole = {0};
-                    for (int64_t f = 0; f < 544; f++) {
-                        const vec_any query_8_new4 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
                             i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_8 + f * 64 + i, query_8_new4);
-                        query_9_in += query_8_new4 * state[f];
+                        store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
                         if (f % 192 == 191) {
                             query_9_in_whole += query_9_in;
                             query_9_in = (vec_any){0};
@@ -1762,230 +2130,171 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, uns
                     query_9_in += query_9_in_whole;
                     store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
                 }
-                /* row_sum = 0.0f; row_sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_rest + i, splat_any(0.0f));
-                }
-                /* query_10[e][i] = sum over f of state_2 * query_8 */
-                dot_any(2, 64, 64, 544,
-                       state_2, 1, 64, query_8, 64, query_10, 64, 0, NULL, NULL);
-                /* sum = 0.0f; sum_rest = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
-                    }
-                }
-                const int64_t j_end = least(n_k, i1 + n_k - n_q);
-                for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                    const int64_t j1 = least(j0 + 64, j_end);
-                    /* k_tile = k, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++)
-                            k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-                    /* key_9 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_9 + j, splat_any(0.0f));
-                    }
-                    /* key_9 += k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        vec_any key_9_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            key_9_in += load_any(k_tile + d * 64 + j);
-                        }
-                        store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
-                    }
-                    /* key_11 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_11 + j, splat_any(0.0f));
-                    }
-                    /* k_tile = k_tile - (key_9 * 0.015625f); key_11 += k_tile * k_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_6 = load_any(key_9 + j) * 0.015625f;
-                        vec_any key_11_in = {0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any k_tile_5 = load_any(k_tile + d * 64 + j);
-                            const vec_any k_tile_new7 = k_tile_5 - t_6;
-                            store_any(k_tile + d * 64 + j, k_tile_new7);
-                            key_11_in += k_tile_new7 * k_tile_new7;
-                        }
-                        store_any(key_11 + j, load_any(key_11 + j) + key_11_in);
-                    }
-                    /* k_tile = k_tile * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any t_8 = 1.0f / sqrt_any((load_any(key_11 + j) * 0.015625f) + 1e-05f);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_8);
-                        }
-                    }
-                    /* key_13[r][j] = sum over d of sketch_g1 * k_tile */
-                    dot_any(2, 64, 32, 64,
-                           sketch_g1, 1, 32, k_tile, 64, key_13, 64, 0, NULL, NULL);
-                    /* key_14[r][j] = sum over d of sketch_g2 * k_tile */
-                    dot_any(2, 64, 32, 64,
-                           sketch_g2, 1, 32, k_tile, 64, key_14, 64, 0, NULL, NULL);
-                    /* key_13 = (key_13 * key_14) * 0.176776695f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t r = 0; r < 32; r++) {
-                            store_any(key_13 + r * 64 + j, (load_any(key_13 + r * 64 + j) * load_any(key_14 + r * 64 + j)) * 0.176776695f);
-                        }
-                    }
-                    /* score[j][i] = sum over r of key_13 * query_5 */
-                    dot_any(2, 64, j1 - j0, 32,
-                           key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
-                    /* score = score * score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_9 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_9 * score_9);
-                        }
-                    }
-                    if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                        const int64_t t_10 = n_k - n_q;
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_11 = (i0 + i + lane_any) + t_10;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_11) & (-(int64_t)((chunk * 64) <= (j0 +
-                                    j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
-                            }
-                        }
-                    }
-                    /* row_sum += score */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        vec_any row_sum_in = {0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_in += load_any(score + j * 64 + i);
-                        }
-                        add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
-                    }
-                    /* sum[e][i] += sum over j of v * score */
-                    dot_any(2, 64, 64, j1 - j0,
-                           v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
-                }
-                /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_12 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
-                    const mask_any t_13 = t_12 == 0.0f;
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
-                            t_12));
-                    }
-                }
-                /* out = sum, transposed back */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    for (int64_t e = 0; e < 64; e++)
-                        out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_any(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
-        }
-        const int64_t j_end = least(n_k, (chunk + 1) * 64);
-        for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-            const int64_t j1 = least(j0 + 64, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
-            /* key = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + j, splat_any(0.0f));
-            }
-            /* key += k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                vec_any key_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    key_in += load_any(k_tile_2 + d * 64 + j);
-                }
-                store_any(key + j, load_any(key + j) + key_in);
-            }
-            /* key_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_3 + j, splat_any(0.0f));
-            }
-            /* k_tile_2 = k_tile_2 - (key * 0.015625f); key_3 += k_tile_2 * k_tile_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_15 = load_any(key + j) * 0.015625f;
-                vec_any key_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any k_tile_2_14 = load_any(k_tile_2 + d * 64 + j);
-                    const vec_any k_tile_2_new16 = k_tile_2_14 - t_15;
-                    store_any(k_tile_2 + d * 64 + j, k_tile_2_new16);
-                    key_3_in += k_tile_2_new16 * k_tile_2_new16;
-                }
-                store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
-            }
-            /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_17 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_17);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
                 }
             }
-            /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-            dot_any(2, 64, 32, 64,
-                   sketch_g1, 1, 32, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
-            /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-            dot_any(2, 64, 32, 64,
-                   sketch_g2, 1, 32, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
-            /* key_5 = (key_5 * key_6) * 0.176776695f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t r = 0; r < 32; r++) {
-                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
-                }
-            }
-            /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t f = 0; f < 544; f++) {
-                    store_any(key_8 + f * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                }
-            }
-            /* state += key_8 */
-            for (int64_t f = 0; f < 544; f++) {
-                vec_any lane_sums = {0};
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_8 + f * 64 + j);
-                    if (j + 4 <= j1 - j0) lane_sums += term;
-                    else lane_sums += pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                    store_any(key_9 + j, splat_any(0.0f));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
-                const float more = state_rest[f] + total, sum_then = state[f] + more;
-                state_rest[f] = more - (sum_then - state[f]);
-                state[f] = sum_then;
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_any(k_tile_2 + d * 64 + j);
+                    }
+                    store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_11 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_12 = load_any(key_9 + j) * 0.015625f;
+                    vec_any key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_any(key_11 + j, load_any(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_14 = 1.0f / sqrt_any((load_any(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_any(2, 64, 32, 64,
+                       sketch_g1, 1, 32, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_any(2, 64, 32, 64,
+                       sketch_g2, 1, 32, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                /* key_13 = (key_13 * key_14) * 0.176776695f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t r = 0; r < 32; r++) {
+                        store_any(key_13 + r * 64 + j, (load_any(key_13 + r * 64 + j) * load_any(key_14 + r * 64 + j)) * 0.176776695f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_13 * query_5 */
+                dot_any(2, 64, j1 - j0, 32,
+                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_15 = load_any(score + j * 64 + i);
+                        store_any(score + j * 64 + i, score_15 * score_15);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                    const int64_t t_16 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_17 = (i0 + i + lane_any) + t_16;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) & (-(int64_t)((chunk * 128) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
             }
-            /* state_2[f][e] += sum over j of key_8 * v */
-            dot_any(2, 64, 544, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2, 64, 3, NULL, state_2_rest);
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_18 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
+                const mask_any t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_19, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
+                        t_18));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
         }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polysketch_r32_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_any(call, task, part, turn);
     }
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
 };
 
-/* Above this many keys the linear form takes fewer FLOPs. */
-enum { CROSSOVER = 1195 };
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 1462 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){polysketch_r32_linear_v4, 0, 727552};
-        return (struct version){polysketch_r32_rows_v4, 256, 488576};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440};
+        return (struct version){.rows = polysketch_r32_rows_v4, .tile = 256, .own = 332928};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){polysketch_r32_linear_v3, 0, 727552};
-        return (struct version){polysketch_r32_rows_v3, 256, 488576};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440};
+        return (struct version){.rows = polysketch_r32_rows_v3, .tile = 256, .own = 332928};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){polysketch_r32_linear_any, 0, 727552};
-    return (struct version){polysketch_r32_rows_any, 128, 281728};
+    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440};
+    return (struct version){.rows = polysketch_r32_rows_any, .tile = 128, .own = 176256};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2006,6 +2315,20 @@ static size_t thread_number(void)
 #else
     return 0;
 #endif
+}
+
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t polysketch_r32_params_size(void)
@@ -2030,7 +2353,8 @@ int polysketch_r32_params_init(struct polysketch_r32_params *params, uint64_t se
 
 size_t polysketch_r32_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int polysketch_r32_forward(const struct attn_problem *problem, const struct polysketch_r32_params *params, const float *q, const float *k, const float *v,
@@ -2045,20 +2369,30 @@ int polysketch_r32_forward(const struct attn_problem *problem, const struct poly
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
-    if (!this.rows) return ATTN_EMACHINE;
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;
 }

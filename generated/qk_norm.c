@@ -55,9 +55,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 593024 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 593024 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 420864 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 420864 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 247296 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
 #include "qk_norm.h"
 
@@ -238,25 +238,25 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 74880); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 75904); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 76928); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 109696); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 142464); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 355456); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 356480); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 357504); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 358528); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 359552); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 425088); /* [e: 64, i: 256] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 286720); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 287744); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 288768); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 289792); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 355328); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 490624); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 556160); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -596,25 +596,25 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 74880); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 75904); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 76928); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 109696); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 142464); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 208000); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 355456); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 356480); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 357504); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 358528); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 359552); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 425088); /* [e: 64, i: 256] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 286720); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 287744); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 288768); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 289792); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 355328); /* [e: 64, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 490624); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 556160); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -952,25 +952,25 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     const float *const q_norm_bias = call->params->q_norm_bias;
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 1152); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 19584); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 74880); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 75392); /* [i: 128] */
-    float *const query_cos = (float *)(void *)(work + 75904); /* [t: 32, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 92288); /* [t: 32, i: 128] */
-    float *const query_5 = (float *)(void *)(work + 108672); /* [d: 64, i: 128] */
-    float *const score = (float *)(void *)(work + 141440); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 215168); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 215680); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 216192); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 216704); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 217216); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 249984); /* [e: 64, i: 128] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 32, i: 128] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 180224); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 180736); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 181248); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 181760); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 214528); /* [e: 64, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 282752); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++)
@@ -1169,7 +1169,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -1177,13 +1177,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){qk_norm_rows_v4, 256, 593024};
+        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 420864};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){qk_norm_rows_v3, 256, 593024};
+        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 420864};
 #endif
-    return (struct version){qk_norm_rows_any, 128, 352384};
+    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 247296};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -1222,7 +1227,8 @@ int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *stor
 
 size_t qk_norm_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q, const float *k, const float *v,
@@ -1239,14 +1245,15 @@ int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_par
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

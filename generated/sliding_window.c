@@ -43,9 +43,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1028096 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 624640 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 422912 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 691200 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 419328 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 320256 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp sliding_window.c … -lattnrt -lm */
 #include "sliding_window.h"
 
@@ -222,20 +222,20 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
     float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
     float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 212992); /* [t: 64, i: 256] */
-    float *const query = (float *)(void *)(work + 278528); /* [d: 128, i: 256] */
-    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 557056); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 558080); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 559104); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 560128); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 561152); /* [e: 128, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 128, i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 256] */
+    float *const query_sin = (float *)(void *)(work + 65536); /* [t: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 256] */
+    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 256] */
+    float *const row_max = (float *)(void *)(work + 425984); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 427008); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 428032); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 429056); /* [e: 128, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 560128); /* [e: 128, i: 256] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 823296); /* [d: 128, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 954368); /* [d: 128, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 128, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 278528); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -496,20 +496,20 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
     float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
     float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 180224); /* [t: 64, i: 128] */
-    float *const query = (float *)(void *)(work + 212992); /* [d: 128, i: 128] */
-    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 352256); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 352768); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 353280); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 353792); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 354304); /* [e: 128, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 419840); /* [e: 128, i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 212992); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 213504); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 214016); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 214528); /* [e: 128, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 280064); /* [e: 128, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 485376); /* [d: 128, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 550912); /* [d: 128, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 345600); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -768,20 +768,20 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
     float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
     float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 147456); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 163840); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 180224); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 212992); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 249856); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 250112); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 250368); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 250624); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 250880); /* [e: 128, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 283648); /* [e: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 180224); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 180480); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 180736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 180992); /* [e: 128, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 213760); /* [e: 128, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 316416); /* [d: 128, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 349184); /* [d: 128, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 246528); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++)
@@ -910,7 +910,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -918,13 +918,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){sliding_window_rows_v4, 256, 1028096};
+        return (struct version){.rows = sliding_window_rows_v4, .tile = 256, .own = 691200};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){sliding_window_rows_v3, 128, 624640};
+        return (struct version){.rows = sliding_window_rows_v3, .tile = 128, .own = 419328};
 #endif
-    return (struct version){sliding_window_rows_any, 64, 422912};
+    return (struct version){.rows = sliding_window_rows_any, .tile = 64, .own = 320256};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -963,7 +968,8 @@ int sliding_window_params_init(struct sliding_window_params *params, uint64_t se
 
 size_t sliding_window_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int sliding_window_forward(const struct attn_problem *problem, const struct sliding_window_params *params, const float *q, const float *k, const float *v,
@@ -979,14 +985,15 @@ int sliding_window_forward(const struct attn_problem *problem, const struct slid
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

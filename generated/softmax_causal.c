@@ -709,7 +709,7 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -717,13 +717,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){softmax_causal_rows_v4, 64, 87040};
+        return (struct version){.rows = softmax_causal_rows_v4, .tile = 64, .own = 87040};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){softmax_causal_rows_v3, 64, 87040};
+        return (struct version){.rows = softmax_causal_rows_v3, .tile = 64, .own = 87040};
 #endif
-    return (struct version){softmax_causal_rows_any, 64, 87040};
+    return (struct version){.rows = softmax_causal_rows_any, .tile = 64, .own = 87040};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -762,7 +767,8 @@ int softmax_causal_params_init(struct softmax_causal_params *params, uint64_t se
 
 size_t softmax_causal_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int softmax_causal_forward(const struct attn_problem *problem, const struct softmax_causal_params *params, const float *q, const float *k, const float *v,
@@ -778,14 +784,15 @@ int softmax_causal_forward(const struct attn_problem *problem, const struct soft
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

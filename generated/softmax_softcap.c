@@ -54,9 +54,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 1173504 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 807936 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 807936 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 837120 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 639744 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 639744 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_softcap.c … -lattnrt -lm */
 #include "softmax_softcap.h"
 
@@ -261,20 +261,20 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
     float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
     float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 360448); /* [t: 128, i: 128] */
-    float *const query = (float *)(void *)(work + 425984); /* [d: 256, i: 128] */
-    float *const score = (float *)(void *)(work + 557056); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 630784); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 631296); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 631808); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 632320); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 632832); /* [e: 256, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 763904); /* [e: 256, i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 128] */
+    float *const query_sin = (float *)(void *)(work + 65536); /* [t: 128, i: 128] */
+    float *const query = (float *)(void *)(work + 294912); /* [d: 256, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
+    float *const row_max = (float *)(void *)(work + 425984); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 73728); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 426496); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 427008); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 427520); /* [e: 256, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 558592); /* [e: 256, i: 128] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 894976); /* [d: 256, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 1026048); /* [d: 256, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 256, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 689664); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -557,20 +557,20 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
     float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
     float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 327680); /* [t: 128, i: 64] */
-    float *const query = (float *)(void *)(work + 360448); /* [d: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 462848); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 463104); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 463360); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 463616); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 463872); /* [e: 256, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 529408); /* [e: 256, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 128, i: 64] */
+    float *const query = (float *)(void *)(work + 294912); /* [d: 256, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 360448); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 360704); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 360960); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 361216); /* [e: 256, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 426752); /* [e: 256, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 594944); /* [d: 256, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 660480); /* [d: 256, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 256, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 492288); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -851,20 +851,20 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
     float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
     float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 294912); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 327680); /* [t: 128, i: 64] */
-    float *const query = (float *)(void *)(work + 360448); /* [d: 256, i: 64] */
-    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 462848); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 463104); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 463360); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 463616); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 463872); /* [e: 256, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 529408); /* [e: 256, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 128, i: 64] */
+    float *const query = (float *)(void *)(work + 294912); /* [d: 256, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 360448); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 360704); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 360960); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 361216); /* [e: 256, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 426752); /* [e: 256, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 594944); /* [d: 256, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 660480); /* [d: 256, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 256, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 492288); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 256; d++)
@@ -998,7 +998,7 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t bytes; /* of workspace a thread */
+    size_t own;   /* bytes of workspace a thread */
 };
 
 static struct version version(int64_t n_k)
@@ -1006,13 +1006,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){softmax_softcap_rows_v4, 128, 1173504};
+        return (struct version){.rows = softmax_softcap_rows_v4, .tile = 128, .own = 837120};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){softmax_softcap_rows_v3, 64, 807936};
+        return (struct version){.rows = softmax_softcap_rows_v3, .tile = 64, .own = 639744};
 #endif
-    return (struct version){softmax_softcap_rows_any, 64, 807936};
+    return (struct version){.rows = softmax_softcap_rows_any, .tile = 64, .own = 639744};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -1051,7 +1056,8 @@ int softmax_softcap_params_init(struct softmax_softcap_params *params, uint64_t 
 
 size_t softmax_softcap_workspace(const struct attn_problem *problem)
 {
-    return version(problem->n_k).bytes * (size_t)thread_count(problem);
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
 }
 
 int softmax_softcap_forward(const struct attn_problem *problem, const struct softmax_softcap_params *params, const float *q, const float *k, const float *v,
@@ -1067,14 +1073,15 @@ int softmax_softcap_forward(const struct attn_problem *problem, const struct sof
     const struct version this = version(call.p.n_k);
     if (!this.rows) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
-    if (problem->workspace_bytes && problem->workspace_bytes < this.bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * this.bytes;
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif

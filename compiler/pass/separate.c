@@ -12,7 +12,8 @@
 #include "../compiler.h"
 
 /* Within a chunk a pair takes an inner product and a map, but of exponentials one for every feature: their work, in FLOPs. */
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, A_MAP = 16, A_FUNCTION = 24, MOST_DECAYS = 8 };
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, MOST_DECAYS = 8 };
+static const double A_MAP = 16, A_FUNCTION = 24;
 
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };

@@ -1,0 +1,1106 @@
+/* linformer.c, made by attnc 0.1.0: attnc linformer.yaml
+   Linformer attention: keys and values projected along the sequence to 256 rows
+   Wang et al., Linformer: Self-Attention with Linear Complexity (2020), section 4
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph linformer f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis s 256
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = param project.e [s j]
+     %4 = contract [b g s d] %3 %1
+     %5 = param project.f [s j]
+     %6 = contract [b g s e] %5 %2
+     %7 = contract [b g m i s] %0 %4
+     %8 = map [b g m i s] exp(mul(%7, 0.125))
+     %9 = reduce sum 0 [b g m i] %8
+     %10 = contract [b g m i e] %8 %6
+     %11 = map [b g m i e] select(eq(%9, 0.0), 0.0, div(%10, %9))
+     output %11
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp linformer.c … -lattnrt -lm */
+#include "linformer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct linformer_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* States begin with no key. */
+TARGET_v4 static void linformer_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t d = 0; d < 64; d += 16) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_v4(carried + s * 64 + d, splat_v4(0.0f));
+            store_v4(carried_rest + s * 64 + d, splat_v4(0.0f));
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + s * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void linformer_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t d = 0; d < 64; d += 16) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 16) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot_v4(4, 64, 256, j1 - j0,
+               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot_v4(4, 64, 256, j1 - j0,
+               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t d = 0; d < 64; d += 16) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_v4(carried + s * 64 + d, carried_rest + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 16) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_v4(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* query_2[s][i] = sum over d of carried * q_tile */
+    dot_v4(4, 64, 256, 64,
+           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    /* query_3 = -FLT_MAX */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_3 + i, splat_v4(-FLT_MAX));
+    }
+    /* query_3 max= query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_3_in = load_v4(query_3 + i);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_v4(query_3_in, load_v4(query_2 + s * 64 + i));
+        }
+        store_v4(query_3 + i, query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_5 + i, splat_v4(0.0f));
+    }
+    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_3_1 = load_v4(query_3 + i);
+        vec_v4 query_5_in = {0};
+        for (int64_t s = 0; s < 256; s++) {
+            const vec_v4 query_2_0 = load_v4(query_2 + s * 64 + i);
+            const vec_v4 query_2_new2 = exp2_v4(query_2_0 - query_3_1);
+            store_v4(query_2 + s * 64 + i, query_2_new2);
+            query_5_in += query_2_new2;
+        }
+        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+    }
+    /* query_6[e][i] = sum over s of carried_2 * query_2 */
+    dot_v4(4, 64, 64, 256,
+           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 query_5_3 = load_v4(query_5 + i);
+        const mask_v4 t_4 = query_5_3 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(query_6 + e * 64 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(query_6 + e * 64 + i) / query_5_3));
+        }
+    }
+    /* out = query_6, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_6[e * 64 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v4(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_v4(call, task, part, turn);
+    meet(part);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* States begin with no key. */
+TARGET_v3 static void linformer_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t d = 0; d < 64; d += 8) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_v3(carried + s * 64 + d, splat_v3(0.0f));
+            store_v3(carried_rest + s * 64 + d, splat_v3(0.0f));
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + s * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void linformer_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t d = 0; d < 64; d += 8) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 8) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot_v3(2, 64, 256, j1 - j0,
+               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot_v3(2, 64, 256, j1 - j0,
+               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t d = 0; d < 64; d += 8) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_v3(carried + s * 64 + d, carried_rest + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 8) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_v3(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* query_2[s][i] = sum over d of carried * q_tile */
+    dot_v3(2, 64, 256, 64,
+           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    /* query_3 = -FLT_MAX */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_3 + i, splat_v3(-FLT_MAX));
+    }
+    /* query_3 max= query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_3_in = load_v3(query_3 + i);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_v3(query_3_in, load_v3(query_2 + s * 64 + i));
+        }
+        store_v3(query_3 + i, query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_5 + i, splat_v3(0.0f));
+    }
+    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_3_1 = load_v3(query_3 + i);
+        vec_v3 query_5_in = {0};
+        for (int64_t s = 0; s < 256; s++) {
+            const vec_v3 query_2_0 = load_v3(query_2 + s * 64 + i);
+            const vec_v3 query_2_new2 = exp2_v3(query_2_0 - query_3_1);
+            store_v3(query_2 + s * 64 + i, query_2_new2);
+            query_5_in += query_2_new2;
+        }
+        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+    }
+    /* query_6[e][i] = sum over s of carried_2 * query_2 */
+    dot_v3(2, 64, 64, 256,
+           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 query_5_3 = load_v3(query_5 + i);
+        const mask_v3 t_4 = query_5_3 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(query_6 + e * 64 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(query_6 + e * 64 + i) / query_5_3));
+        }
+    }
+    /* out = query_6, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_6[e * 64 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v3(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_v3(call, task, part, turn);
+    meet(part);
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* States begin with no key. */
+static void linformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t d = 0; d < 64; d += 4) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_any(carried + s * 64 + d, splat_any(0.0f));
+            store_any(carried_rest + s * 64 + d, splat_any(0.0f));
+        }
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t s = s0; s < s1; s++) {
+            store_any(carried_2 + s * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + s * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void linformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const project_e = call->params->project_e;
+    const float *const project_f = call->params->project_f;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    /* state = 0.0f */
+    for (int64_t d = 0; d < 64; d += 4) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
+        }
+    }
+    /* state_2 = 0.0f */
+    for (int64_t e = 0; e < 64; e += 4) {
+        for (int64_t s = 0; s < 256; s++) {
+            store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 576);
+    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* state[s][d] += sum over j of project_e * k */
+        dot_any(2, 64, 256, j1 - j0,
+               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        /* state_2[s][e] += sum over j of project_f * v */
+        dot_any(2, 64, 256, j1 - j0,
+               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t s0 = turn * 32, s1 = least(s0 + 32, 256);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_rest = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state */
+        for (int64_t d = 0; d < 64; d += 4) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_any(carried + s * 64 + d, carried_rest + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
+            }
+        }
+        /* before_2 = carried_2; carried_2 += state_2 */
+        for (int64_t e = 0; e < 64; e += 4) {
+            for (int64_t s = s0; s < s1; s++) {
+                add_any(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
+            }
+        }
+    }
+}
+
+/* A tile of queries meets the states. */
+static void linformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = turn / tiles;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* query_2[s][i] = sum over d of carried * q_tile */
+    dot_any(2, 64, 256, 64,
+           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    /* query_3 = -FLT_MAX */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_3 + i, splat_any(-FLT_MAX));
+    }
+    /* query_3 max= query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_3_in = load_any(query_3 + i);
+        for (int64_t s = 0; s < 256; s++) {
+            query_3_in = max_any(query_3_in, load_any(query_2 + s * 64 + i));
+        }
+        store_any(query_3 + i, query_3_in);
+    }
+    /* query_5 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_5 + i, splat_any(0.0f));
+    }
+    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_3_1 = load_any(query_3 + i);
+        vec_any query_5_in = {0};
+        for (int64_t s = 0; s < 256; s++) {
+            const vec_any query_2_0 = load_any(query_2 + s * 64 + i);
+            const vec_any query_2_new2 = exp2_any(query_2_0 - query_3_1);
+            store_any(query_2 + s * 64 + i, query_2_new2);
+            query_5_in += query_2_new2;
+        }
+        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+    }
+    /* query_6[e][i] = sum over s of carried_2 * query_2 */
+    dot_any(2, 64, 64, 256,
+           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any query_5_3 = load_any(query_5 + i);
+        const mask_any t_4 = query_5_3 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(query_6 + e * 64 + i, pick_any(t_4, splat_any(0.0f), load_any(query_6 + e * 64 + i) / query_5_3));
+        }
+    }
+    /* out = query_6, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = query_6[e * 64 + i];
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void linformer_rows_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) linformer_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_any(call, task, part, turn);
+        meet(part);
+    }
+    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64); turn += part->threads) linformer_queries_any(call, task, part, turn);
+    meet(part);
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+#endif
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slot;
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+}
+
+size_t linformer_params_size(void)
+{
+    return 0;
+}
+
+int linformer_params_init(struct linformer_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct linformer_params){0};
+    return 0;
+}
+
+size_t linformer_workspace(const struct attn_problem *problem)
+{
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+}
+
+int linformer_forward(const struct attn_problem *problem, const struct linformer_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->project_e || !params->project_f) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"project.e", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_e), 0},
+    {"project.f", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_f), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return linformer_params_init((struct linformer_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return linformer_forward(problem, (const struct linformer_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel linformer_kernel = {
+    .name = "linformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 2, .param = param, .params_bytes = sizeof(struct linformer_params),
+    .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace, .forward = forward_any,
+};
