@@ -287,7 +287,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
     text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
                   "    size_t own;   /* bytes of workspace a thread */\n");
-    if (phases) text_add(out, "    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */\n");
+    if (phases)
+        text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n");
     text_add(out, "};\n\n");
     bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
     if (both)
@@ -305,7 +306,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
             const struct loops *l = one->loops;
             text_add(out, "%*s    %sreturn (struct version){.%s = %s_%s_%s, .tile = %lld, .own = %lld", deeper, "", n > 0 ? "if (n_k >= CROSSOVER) " : "",
                      emit_in_phases(l) ? "head" : "rows", one->spec->name, emit_form(one), m->suffix, (long long)emit_tasks_of(l), (long long)l->workspace);
-            if (emit_in_phases(l)) text_add(out, ", .shared = %lld, .slot = %lld", (long long)l->shared, (long long)l->slot);
+            if (emit_in_phases(l))
+                text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
             text_add(out, "};\n");
         }
         if (*m->supported && count > 1) text_add(out, "    }\n");
@@ -313,7 +315,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
         certain = certain_target(m);
     }
     if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", both ? "    (void)n_k;\n" : "");
-    text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n", phases ? " + v->shared + v->slot" : "");
+    text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n",
+             phases ? " + v->shared + v->slots * v->slot" : "");
 }
 
 /* NAME_params_size and NAME_params_init: every random array at a multiple of 64 bytes, then what making the orthogonal ones takes. */
@@ -385,7 +388,7 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
                       "    part->work = workspace + thread_number() * v->own;\n"
                       "    part->shared = workspace + all * v->own;\n"
                       "    part->slots = part->shared + v->shared;\n"
-                      "    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;\n}\n\n");
+                      "    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;\n}\n\n");
     const char *ids = phases ? ids_of(g) : NULL;
     if (ids)
         text_add(out, "/* The state is carried from key to key, so keys of one id have to stand together: in each batch ids never fall. */\n"

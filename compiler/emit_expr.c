@@ -624,19 +624,27 @@ void emit_map(struct emitter *x, const struct stmt *s)
     describe(n);
     const char *lane = x->m->axis[n->lane].name;
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane, x->lanes);
+    const char *lanes = format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane, x->lanes);
+    /* where nothing is kept for a vector's rows, rows go first: neighbours in memory follow each other */
+    bool lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length && x->m->axis[n->lane].source == SIZE_CONSTANT;
+    if (!lanes_last) emit_line(x, "%s", lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
     if (outer <= 0) text_append(x->out, before.data ? before.data : "", before.length);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        x->indent += 4;
+        if (!lanes_last || k > 0) x->indent += 4;
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis,
-                  k + 2 == s->rank || k + 1 == outer ? " {" : "");
+                  (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
         if (k + 1 == outer) text_append(x->out, before.data ? before.data : "", before.length);
     }
+    if (lanes_last) {
+        x->indent += 4;
+        emit_line(x, "%s", lanes);
+    }
     text_append(x->out, n->level[LEVEL_ROW].data ? n->level[LEVEL_ROW].data : "", n->level[LEVEL_ROW].length);
-    if (rows) emit_line(x, "}");
-    x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
+    for (int k = 0; k + 1 < s->rank && lanes_last; k++, x->indent -= 4) emit_line(x, "}");
+    if (rows && !lanes_last) emit_line(x, "}");
+    if (!lanes_last) x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
     text_append(x->out, after.data ? after.data : "", after.length);
     if (outer > 0) {
         emit_line(x, "}");

@@ -49,11 +49,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 277 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 353856 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 231936 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #include "hedgehog.h"
 
@@ -478,8 +478,8 @@ TARGET_v4 static void hedgehog_begin_v4(const struct call *call, int64_t task, c
         store_v4(carried_rest + f, splat_v4(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -636,8 +636,8 @@ TARGET_v4 static void hedgehog_fold_v4(const struct call *call, int64_t task, co
             store_v4(state + (chunk - chunk0) * 8320 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
                 add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v4(1));
                 store_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
@@ -1325,8 +1325,8 @@ TARGET_v3 static void hedgehog_begin_v3(const struct call *call, int64_t task, c
         store_v3(carried_rest + f, splat_v3(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -1483,8 +1483,8 @@ TARGET_v3 static void hedgehog_fold_v3(const struct call *call, int64_t task, co
             store_v3(state + (chunk - chunk0) * 8320 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
                 add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v3(1));
                 store_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
@@ -2170,8 +2170,8 @@ static void hedgehog_begin_any(const struct call *call, int64_t task, const stru
         store_any(carried_rest + f, splat_any(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + f * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -2328,8 +2328,8 @@ static void hedgehog_fold_any(const struct call *call, int64_t task, const struc
             store_any(state + (chunk - chunk0) * 8320 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
                 add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_any(1));
                 store_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
@@ -2645,7 +2645,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -2655,23 +2655,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
         return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 633856};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
         return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 633856};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280};
+    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
     return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 353856};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2705,7 +2705,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t hedgehog_params_size(void)

@@ -33,11 +33,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 70 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 256 queries and 144 keys; 184000 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 256 queries and 144 keys; 234880 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 256 queries and 144 keys; 184000 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 256 queries and 144 keys; 234880 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
-     generic    linear    tiles of 128 queries and 144 keys; 125184 bytes of workspace a thread
+     generic    linear    tiles of 128 queries and 144 keys; 176064 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
 #include "linear_taylor.h"
 
@@ -313,8 +313,8 @@ TARGET_v4 static void linear_taylor_begin_v4(const struct call *call, int64_t ta
         store_v4(carried_rest + f, splat_v4(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -344,8 +344,8 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
         store_v4(state + (chunk - chunk0) * 4240 + f, splat_v4(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 65; f++) {
+    for (int64_t f = 0; f < 65; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v4(0.0f));
         }
     }
@@ -419,8 +419,8 @@ TARGET_v4 static void linear_taylor_fold_v4(const struct call *call, int64_t tas
             add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 4240 + f), splat_v4(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
             }
         }
@@ -753,8 +753,8 @@ TARGET_v3 static void linear_taylor_begin_v3(const struct call *call, int64_t ta
         store_v3(carried_rest + f, splat_v3(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -784,8 +784,8 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
         store_v3(state + (chunk - chunk0) * 4240 + f, splat_v3(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 65; f++) {
+    for (int64_t f = 0; f < 65; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v3(0.0f));
         }
     }
@@ -859,8 +859,8 @@ TARGET_v3 static void linear_taylor_fold_v3(const struct call *call, int64_t tas
             add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 4240 + f), splat_v3(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
             }
         }
@@ -1191,8 +1191,8 @@ static void linear_taylor_begin_any(const struct call *call, int64_t task, const
         store_any(carried_rest + f, splat_any(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + f * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -1222,8 +1222,8 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
         store_any(state + (chunk - chunk0) * 4240 + f, splat_any(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 65; f++) {
+    for (int64_t f = 0; f < 65; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_any(0.0f));
         }
     }
@@ -1297,8 +1297,8 @@ static void linear_taylor_fold_any(const struct call *call, int64_t task, const 
             add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 4240 + f), splat_any(1));
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_any(1));
             }
         }
@@ -1407,7 +1407,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -1417,23 +1417,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960, .slots = 4};
         return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 382976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960, .slots = 4};
         return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 382976};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74304, .shared = 33920, .slot = 16960};
+    if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74304, .shared = 33920, .slot = 16960, .slots = 4};
     return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 209920};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1467,7 +1467,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t linear_taylor_params_size(void)

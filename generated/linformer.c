@@ -28,9 +28,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 475648 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linformer.c … -lattnrt -lm */
 #include "linformer.h"
 
@@ -187,15 +187,15 @@ TARGET_v4 static void linformer_begin_v4(const struct call *call, int64_t task, 
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t d = 0; d < 64; d += 16) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d = 0; d < 64; d += 16) {
             store_v4(carried + s * 64 + d, splat_v4(0.0f));
             store_v4(carried_rest + s * 64 + d, splat_v4(0.0f));
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + s * 64 + e, splat_v4(0.0f));
         }
@@ -220,14 +220,14 @@ TARGET_v4 static void linformer_keys_v4(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
-    for (int64_t d = 0; d < 64; d += 16) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d = 0; d < 64; d += 16) {
             store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
         }
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
         }
     }
@@ -259,14 +259,14 @@ TARGET_v4 static void linformer_fold_v4(const struct call *call, int64_t task, c
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
-        for (int64_t d = 0; d < 64; d += 16) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d = 0; d < 64; d += 16) {
                 add_v4(carried + s * 64 + d, carried_rest + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 add_v4(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
             }
         }
@@ -483,15 +483,15 @@ TARGET_v3 static void linformer_begin_v3(const struct call *call, int64_t task, 
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t d = 0; d < 64; d += 8) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d = 0; d < 64; d += 8) {
             store_v3(carried + s * 64 + d, splat_v3(0.0f));
             store_v3(carried_rest + s * 64 + d, splat_v3(0.0f));
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + s * 64 + e, splat_v3(0.0f));
         }
@@ -516,14 +516,14 @@ TARGET_v3 static void linformer_keys_v3(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
-    for (int64_t d = 0; d < 64; d += 8) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d = 0; d < 64; d += 8) {
             store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
         }
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
         }
     }
@@ -555,14 +555,14 @@ TARGET_v3 static void linformer_fold_v3(const struct call *call, int64_t task, c
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
-        for (int64_t d = 0; d < 64; d += 8) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d = 0; d < 64; d += 8) {
                 add_v3(carried + s * 64 + d, carried_rest + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 add_v3(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
             }
         }
@@ -777,15 +777,15 @@ static void linformer_begin_any(const struct call *call, int64_t task, const str
     float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t d = 0; d < 64; d += 4) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t d = 0; d < 64; d += 4) {
             store_any(carried + s * 64 + d, splat_any(0.0f));
             store_any(carried_rest + s * 64 + d, splat_any(0.0f));
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t s = s0; s < s1; s++) {
+    for (int64_t s = s0; s < s1; s++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + s * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + s * 64 + e, splat_any(0.0f));
         }
@@ -810,14 +810,14 @@ static void linformer_keys_any(const struct call *call, int64_t task, const stru
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
-    for (int64_t d = 0; d < 64; d += 4) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t d = 0; d < 64; d += 4) {
             store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
         }
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t s = 0; s < 256; s++) {
+    for (int64_t s = 0; s < 256; s++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
         }
     }
@@ -849,14 +849,14 @@ static void linformer_fold_any(const struct call *call, int64_t task, const stru
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
-        for (int64_t d = 0; d < 64; d += 4) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t d = 0; d < 64; d += 4) {
                 add_any(carried + s * 64 + d, carried_rest + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t s = s0; s < s1; s++) {
+        for (int64_t s = s0; s < s1; s++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 add_any(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
             }
         }
@@ -968,7 +968,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 static struct version version(int64_t n_k)
@@ -976,18 +976,18 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
 #endif
-    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072};
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1021,7 +1021,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t linformer_params_size(void)

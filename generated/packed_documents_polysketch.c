@@ -53,11 +53,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 1040 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 582784 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 531584 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 582784 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 531584 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 319616 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 531584 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp packed_documents_polysketch.c … -lattnrt -lm */
 #include "packed_documents_polysketch.h"
 
@@ -449,8 +449,8 @@ TARGET_v4 static void packed_documents_polysketch_begin_v4(const struct call *ca
         store_v4(carried_rest + f, splat_v4(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -486,8 +486,8 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
         store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
         }
     }
@@ -606,8 +606,8 @@ TARGET_v4 static void packed_documents_polysketch_fold_v4(const struct call *cal
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
         const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_2_10 = load_v4(carried_2 + f * 64 + e);
                 const vec_v4 before_2_new11 = carried_2_10;
                 store_v4(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v4(0.0f));
@@ -1209,8 +1209,8 @@ TARGET_v3 static void packed_documents_polysketch_begin_v3(const struct call *ca
         store_v3(carried_rest + f, splat_v3(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -1246,8 +1246,8 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
         store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
         }
     }
@@ -1366,8 +1366,8 @@ TARGET_v3 static void packed_documents_polysketch_fold_v3(const struct call *cal
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
         const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_2_10 = load_v3(carried_2 + f * 64 + e);
                 const vec_v3 before_2_new11 = carried_2_10;
                 store_v3(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_v3(0.0f));
@@ -1967,8 +1967,8 @@ static void packed_documents_polysketch_begin_any(const struct call *call, int64
         store_any(carried_rest + f, splat_any(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + f * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -2004,8 +2004,8 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
         store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
         }
     }
@@ -2124,8 +2124,8 @@ static void packed_documents_polysketch_fold_any(const struct call *call, int64_
         }
         /* before_2 = carried_2; carried_2 = select(id(document, b, min((chunk + 1) * 256, n_k) + -1) == id(document, b, min(chunk * 256, n ... */
         const int t_12 = id_at(document, least((chunk + 1) * 256, n_k) - 1, n_k) == id_at(document, least(chunk * 256, n_k) - 1, n_k);
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_2_10 = load_any(carried_2 + f * 64 + e);
                 const vec_any before_2_new11 = carried_2_10;
                 store_any(carried_2 + f * 64 + e, t_12 ? carried_2_10 : splat_any(0.0f));
@@ -2407,7 +2407,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -2417,23 +2417,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440};
+        if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
         return (struct version){.rows = packed_documents_polysketch_rows_v4, .tile = 256, .own = 582784};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440};
+        if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
         return (struct version){.rows = packed_documents_polysketch_rows_v3, .tile = 256, .own = 582784};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440};
+    if (n_k >= CROSSOVER) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
     return (struct version){.rows = packed_documents_polysketch_rows_any, .tile = 128, .own = 319616};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2467,7 +2467,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 /* The state is carried from key to key, so keys of one id have to stand together: in each batch ids never fall. */

@@ -39,11 +39,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 45 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 485440 bytes of workspace a thread
-     generic    linear    tiles of 16 queries and 16 keys; 317824 bytes of workspace a thread
+     generic    linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #include "performer_positive.h"
 
@@ -261,8 +261,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
     }
     /* query_6 = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 16) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 16) {
             store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -438,8 +438,8 @@ TARGET_v4 static void performer_positive_begin_v4(const struct call *call, int64
         store_v4(carried_2_rest + f, splat_v4(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -469,8 +469,8 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
     float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 16) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 16) {
             store_v4(query + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -586,8 +586,8 @@ TARGET_v4 static void performer_positive_fold_v4(const struct call *call, int64_
             store_v4(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_3_10 = load_v4(carried_3 + f * 64 + e);
                 const vec_v4 before_3_new11 = carried_3_10;
                 const float keep_12 = keep[f];
@@ -685,8 +685,8 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 }
             }
             /* query_7 = features.w * 1.442695f */
-            for (int64_t d = 0; d < 64; d += 16) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t d = 0; d < 64; d += 16) {
                     store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
                 }
             }
@@ -1074,8 +1074,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
     }
     /* query_6 = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 8) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 8) {
             store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -1251,8 +1251,8 @@ TARGET_v3 static void performer_positive_begin_v3(const struct call *call, int64
         store_v3(carried_2_rest + f, splat_v3(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -1282,8 +1282,8 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
     float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 8) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 8) {
             store_v3(query + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -1399,8 +1399,8 @@ TARGET_v3 static void performer_positive_fold_v3(const struct call *call, int64_
             store_v3(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_3_10 = load_v3(carried_3 + f * 64 + e);
                 const vec_v3 before_3_new11 = carried_3_10;
                 const float keep_12 = keep[f];
@@ -1498,8 +1498,8 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                 }
             }
             /* query_7 = features.w * 1.442695f */
-            for (int64_t d = 0; d < 64; d += 8) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t d = 0; d < 64; d += 8) {
                     store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
                 }
             }
@@ -1885,8 +1885,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
     }
     /* query_6 = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 4) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 4) {
             store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -2062,8 +2062,8 @@ static void performer_positive_begin_any(const struct call *call, int64_t task, 
         store_any(carried_2_rest + f, splat_any(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_3 + f * 64 + e, splat_any(0.0f));
             store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -2093,8 +2093,8 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
     float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
-    for (int64_t d = 0; d < 64; d += 4) {
-        for (int64_t c = 0; c < 256; c++) {
+    for (int64_t c = 0; c < 256; c++) {
+        for (int64_t d = 0; d < 64; d += 4) {
             store_any(query + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
         }
     }
@@ -2210,8 +2210,8 @@ static void performer_positive_fold_any(const struct call *call, int64_t task, c
             store_any(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_3_10 = load_any(carried_3 + f * 64 + e);
                 const vec_any before_3_new11 = carried_3_10;
                 const float keep_12 = keep[f];
@@ -2309,8 +2309,8 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                 }
             }
             /* query_7 = features.w * 1.442695f */
-            for (int64_t d = 0; d < 64; d += 4) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t d = 0; d < 64; d += 4) {
                     store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
                 }
             }
@@ -2532,7 +2532,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -2542,23 +2542,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
         return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 757760};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
         return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 757760};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
     return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 485440};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2592,7 +2592,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t performer_positive_params_size(void)

@@ -31,11 +31,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 320 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 418816 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 397056 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_relu.c … -lattnrt -lm */
 #include "performer_relu.h"
 
@@ -293,8 +293,8 @@ TARGET_v4 static void performer_relu_begin_v4(const struct call *call, int64_t t
         store_v4(carried_rest + f, splat_v4(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -378,8 +378,8 @@ TARGET_v4 static void performer_relu_fold_v4(const struct call *call, int64_t ta
             store_v4(state + (chunk - chunk0) * 16640 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
                 add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v4(1));
                 store_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
@@ -754,8 +754,8 @@ TARGET_v3 static void performer_relu_begin_v3(const struct call *call, int64_t t
         store_v3(carried_rest + f, splat_v3(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -839,8 +839,8 @@ TARGET_v3 static void performer_relu_fold_v3(const struct call *call, int64_t ta
             store_v3(state + (chunk - chunk0) * 16640 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
                 add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v3(1));
                 store_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
@@ -1213,8 +1213,8 @@ static void performer_relu_begin_any(const struct call *call, int64_t task, cons
         store_any(carried_rest + f, splat_any(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + f * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -1298,8 +1298,8 @@ static void performer_relu_fold_any(const struct call *call, int64_t task, const
             store_any(state + (chunk - chunk0) * 16640 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
                 add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_any(1));
                 store_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
@@ -1468,7 +1468,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -1478,23 +1478,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
         return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 690176};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
         return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 690176};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
     return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 418816};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1528,7 +1528,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t performer_relu_params_size(void)

@@ -42,11 +42,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 443 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 698944 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 749312 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #include "performer_trig.h"
 
@@ -434,8 +434,8 @@ TARGET_v4 static void performer_trig_begin_v4(const struct call *call, int64_t t
         store_v4(carried_2_rest + f, splat_v4(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -472,8 +472,8 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
         store_v4(state_2 + (chunk - chunk0) * 33792 + f, splat_v4(0.0f));
     }
     /* state_3 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 512; f++) {
+    for (int64_t f = 0; f < 512; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v4(0.0f));
         }
     }
@@ -542,8 +542,8 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
             store_v4(state_2 + (chunk - chunk0) * 33792 + f, load_v4(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = 0; f < 512; f++) {
+        for (int64_t f = 0; f < 512; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
             }
         }
@@ -616,8 +616,8 @@ TARGET_v4 static void performer_trig_fold_v4(const struct call *call, int64_t ta
             store_v4(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_3_15 = load_v4(carried_3 + f * 64 + e);
                 const vec_v4 before_3_new16 = carried_3_15;
                 const float keep_17 = keep[f];
@@ -1267,8 +1267,8 @@ TARGET_v3 static void performer_trig_begin_v3(const struct call *call, int64_t t
         store_v3(carried_2_rest + f, splat_v3(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -1305,8 +1305,8 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
         store_v3(state_2 + (chunk - chunk0) * 33792 + f, splat_v3(0.0f));
     }
     /* state_3 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 512; f++) {
+    for (int64_t f = 0; f < 512; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v3(0.0f));
         }
     }
@@ -1375,8 +1375,8 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
             store_v3(state_2 + (chunk - chunk0) * 33792 + f, load_v3(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = 0; f < 512; f++) {
+        for (int64_t f = 0; f < 512; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
             }
         }
@@ -1449,8 +1449,8 @@ TARGET_v3 static void performer_trig_fold_v3(const struct call *call, int64_t ta
             store_v3(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_3_15 = load_v3(carried_3 + f * 64 + e);
                 const vec_v3 before_3_new16 = carried_3_15;
                 const float keep_17 = keep[f];
@@ -2098,8 +2098,8 @@ static void performer_trig_begin_any(const struct call *call, int64_t task, cons
         store_any(carried_2_rest + f, splat_any(0.0f));
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_3 + f * 64 + e, splat_any(0.0f));
             store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -2136,8 +2136,8 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
         store_any(state_2 + (chunk - chunk0) * 33792 + f, splat_any(0.0f));
     }
     /* state_3 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 512; f++) {
+    for (int64_t f = 0; f < 512; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_any(0.0f));
         }
     }
@@ -2206,8 +2206,8 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
             store_any(state_2 + (chunk - chunk0) * 33792 + f, load_any(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = 0; f < 512; f++) {
+        for (int64_t f = 0; f < 512; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
             }
         }
@@ -2280,8 +2280,8 @@ static void performer_trig_fold_any(const struct call *call, int64_t task, const
             store_any(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_3_15 = load_any(carried_3 + f * 64 + e);
                 const vec_any before_3_new16 = carried_3_15;
                 const float keep_17 = keep[f];
@@ -2595,7 +2595,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -2605,23 +2605,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
         return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1103424};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
         return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1103424};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
     return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 698944};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2655,7 +2655,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t performer_trig_params_size(void)

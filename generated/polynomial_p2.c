@@ -372,8 +372,8 @@ TARGET_v4 static void polynomial_p2_begin_v4(const struct call *call, int64_t ta
         store_v4(carried_rest + f, splat_v4(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -406,8 +406,8 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
         store_v4(state + (chunk - chunk0) * 137280 + f, splat_v4(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2112; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v4(0.0f));
         }
     }
@@ -503,8 +503,8 @@ TARGET_v4 static void polynomial_p2_fold_v4(const struct call *call, int64_t tas
             store_v4(state + (chunk - chunk0) * 137280 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
                 add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v4(1));
                 store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
@@ -1034,8 +1034,8 @@ TARGET_v3 static void polynomial_p2_begin_v3(const struct call *call, int64_t ta
         store_v3(carried_rest + f, splat_v3(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -1068,8 +1068,8 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
         store_v3(state + (chunk - chunk0) * 137280 + f, splat_v3(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2112; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v3(0.0f));
         }
     }
@@ -1165,8 +1165,8 @@ TARGET_v3 static void polynomial_p2_fold_v3(const struct call *call, int64_t tas
             store_v3(state + (chunk - chunk0) * 137280 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
                 add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v3(1));
                 store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
@@ -1694,8 +1694,8 @@ static void polynomial_p2_begin_any(const struct call *call, int64_t task, const
         store_any(carried_rest + f, splat_any(0.0f));
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried_2 + f * 64 + e, splat_any(0.0f));
             store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -1728,8 +1728,8 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
         store_any(state + (chunk - chunk0) * 137280 + f, splat_any(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2112; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_any(0.0f));
         }
     }
@@ -1825,8 +1825,8 @@ static void polynomial_p2_fold_any(const struct call *call, int64_t task, const 
             store_any(state + (chunk - chunk0) * 137280 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
                 add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
                     splat_any(1));
@@ -2083,7 +2083,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -2093,23 +2093,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
         return (struct version){.rows = polynomial_p2_rows_v4, .tile = 256, .own = 382976};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
         return (struct version){.rows = polynomial_p2_rows_v3, .tile = 256, .own = 382976};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120};
+    if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
     return (struct version){.rows = polynomial_p2_rows_any, .tile = 128, .own = 209920};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2143,7 +2143,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t polynomial_p2_params_size(void)

@@ -42,11 +42,11 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 204 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 245760 bytes of workspace a thread
-     generic    linear    tiles of 32 queries and 32 keys; 106496 bytes of workspace a thread
+     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp retention.c … -lattnrt -lm */
 #include "retention.h"
 
@@ -347,8 +347,8 @@ TARGET_v4 static void retention_begin_v4(const struct call *call, int64_t task, 
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 16) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
             store_v4(carried + f * 64 + e, splat_v4(0.0f));
             store_v4(carried_rest + f * 64 + e, splat_v4(0.0f));
         }
@@ -434,8 +434,8 @@ TARGET_v4 static void retention_fold_v4(const struct call *call, int64_t task, c
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
         const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
-        for (int64_t e = 0; e < 64; e += 16) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
                 const vec_v4 carried_6 = load_v4(carried + f * 64 + e);
                 const vec_v4 before_new7 = carried_6;
                 const vec_v4 carried_new11 = carried_6 * (float)t_10;
@@ -859,8 +859,8 @@ TARGET_v3 static void retention_begin_v3(const struct call *call, int64_t task, 
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 8) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
             store_v3(carried + f * 64 + e, splat_v3(0.0f));
             store_v3(carried_rest + f * 64 + e, splat_v3(0.0f));
         }
@@ -946,8 +946,8 @@ TARGET_v3 static void retention_fold_v3(const struct call *call, int64_t task, c
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
         const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
-        for (int64_t e = 0; e < 64; e += 8) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
                 const vec_v3 carried_6 = load_v3(carried + f * 64 + e);
                 const vec_v3 before_new7 = carried_6;
                 const vec_v3 carried_new11 = carried_6 * (float)t_10;
@@ -1369,8 +1369,8 @@ static void retention_begin_any(const struct call *call, int64_t task, const str
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
-    for (int64_t e = 0; e < 64; e += 4) {
-        for (int64_t f = f0; f < f1; f++) {
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
             store_any(carried + f * 64 + e, splat_any(0.0f));
             store_any(carried_rest + f * 64 + e, splat_any(0.0f));
         }
@@ -1456,8 +1456,8 @@ static void retention_fold_any(const struct call *call, int64_t task, const stru
         const int t_9 = t_8 < 0.5;
         const double t_10 = t_9 ? t_8 : 1.0;
         const double t_12 = t_9 ? 0.0 : (1.0 - t_8);
-        for (int64_t e = 0; e < 64; e += 4) {
-            for (int64_t f = f0; f < f1; f++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
                 const vec_any carried_6 = load_any(carried + f * 64 + e);
                 const vec_any before_new7 = carried_6;
                 const vec_any carried_new11 = carried_6 * (float)t_10;
@@ -1642,7 +1642,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot; /* of the threads on a head, and for every chunk of a window */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
 };
 
 /* Above this many keys the linear form takes less work. */
@@ -1652,23 +1652,23 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 417792};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 417792};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384};
+    if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 245760};
 }
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slot;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1702,7 +1702,7 @@ static void together(const struct version *v, int threads, unsigned char *worksp
     part->work = workspace + thread_number() * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slot) / v->slot) / part->threads * part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
 }
 
 size_t retention_params_size(void)

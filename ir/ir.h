@@ -437,7 +437,9 @@ struct stmt *stmt_new(struct loops *l, int op);
 struct ref loops_ref(const struct loops *l, int a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Bytes of workspace for a thread that works alone. */
+/* Slots that a thread brings: more make longer windows, where they are small. */
+int64_t loops_slots(const struct loops *l);
+/* Bytes of workspace for a thread. */
 int64_t loops_bytes(const struct loops *l);
 /* The ranges of a FOR or IF as text, their reader, what is wrong with them or NULL, and whether the axis' index x is in one. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);

@@ -81,7 +81,14 @@ bool array_has_slots(const struct loops *l, const struct array *a)
     return slots && a->kind == ARRAY_TILE;
 }
 
+int64_t loops_slots(const struct loops *l)
+{
+    enum { MOST = 4, ROOM = 1 << 20 };
+    int64_t slots = l->slot > 0 ? (ROOM - l->workspace - l->shared) / l->slot : 0;
+    return slots < 1 ? 1 : slots > MOST ? MOST : slots;
+}
+
 int64_t loops_bytes(const struct loops *l)
 {
-    return l->workspace + l->shared + l->slot;
+    return l->workspace + l->shared + loops_slots(l) * l->slot;
 }
