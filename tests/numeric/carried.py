@@ -46,6 +46,8 @@ def weights():
         weight = row['weight']
         if weight.startswith('polynomial'):
             row['prepare'] = 'short'   # s + alpha stays away from 0: the features of high powers cancel where a weight nearly vanishes
+        if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
+            row['block'] = '100'       # its coefficients are drawn: all weights of a short row may nearly vanish, and their features cancel
         turn[weight] = turn.get(weight, -1) + 1
         similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
         yield '-'.join(row[key] for key in ('weight', 'place', 'block', *COMMON)), spec_of(row, similarity, MOST_HEAD_DIM.get(weight, 64))
