@@ -325,7 +325,7 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
                 e.data[u] = NULL;
             }
     }
-    if (!e.error) {
+    if (!e.error && e.data[g->output]) {
         const struct value *v = &g->value[g->output];
         memcpy(out, e.data[g->output], (size_t)elements(&e, v->rank, v->axes) * sizeof *out);
     }
