@@ -3,28 +3,10 @@
 
 #include <string.h>
 
-static const char *infix(enum expr_op op)
-{
-    switch ((int)op) {
-    case EXPR_ADD: return "+";
-    case EXPR_SUB: return "-";
-    case EXPR_MUL: return "*";
-    case EXPR_DIV: return "/";
-    case EXPR_MOD: return "%";
-    case EXPR_LT: return "<";
-    case EXPR_LE: return "<=";
-    case EXPR_EQ: return "==";
-    case EXPR_NE: return "!=";
-    case EXPR_AND: return "&&";
-    case EXPR_OR: return "||";
-    default: return NULL;
-    }
-}
-
 static void print(const struct expr *e, bool inner, struct text *out)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    const char *between = infix(e->op), *before = inner ? "(" : "", *behind = inner ? ")" : "";
+    const char *between = emit_infix(e->op), *before = inner ? "(" : "", *behind = inner ? ")" : "";
     switch ((int)e->op) {
     case EXPR_OPERAND: text_add(out, "s"); return;
     case EXPR_INDEX: text_add(out, "%c", "ijh"[e->integer]); return;

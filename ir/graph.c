@@ -238,3 +238,18 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
     *v = made;
     return true;
 }
+
+bool value_has_axis(const struct value *v, int axis)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] == axis) return true;
+    return false;
+}
+
+int graph_uses(const struct graph *g, int v)
+{
+    int count = g->output == v;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) count += g->value[w].operand[k].of == v;
+    return count;
+}

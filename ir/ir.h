@@ -327,6 +327,9 @@ struct value graph_value(enum graph_op op, int rank, const int *axes);
 void graph_insert(struct graph *g, int at, struct value v);
 /* Drops values the output does not need and renumbers. */
 void graph_sweep(struct graph *g);
+bool value_has_axis(const struct value *v, int axis);
+/* How many operands refer to value v; being the output is one more. */
+int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
 /* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
 int graph_operand(struct value *v, const struct ref *r);
@@ -433,6 +436,12 @@ int loops_array(struct loops *l, struct array array);
 /* `wanted`, or with a number behind it when an array has that name. */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
+/* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either; and how many statements
+   without a body, of a list and inside of it, do. */
+bool stmt_reads(const struct stmt *s, int a);
+bool stmt_writes(const struct stmt *s, int a);
+bool stmt_touches(const struct stmt *s, int a);
+int stmts_touching(const struct stmt *s, int a);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
 /* Whether the array is a tile over chunks. */

@@ -92,3 +92,31 @@ int64_t loops_bytes(const struct loops *l)
 {
     return l->workspace + l->shared + loops_slots(l) * l->slot;
 }
+
+bool stmt_writes(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->assigns; k++)
+        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
+    return false;
+}
+
+bool stmt_reads(const struct stmt *s, int a)
+{
+    for (int k = 0; k < s->operands; k++)
+        if (s->operand[k].of == a) return true;
+    return false;
+}
+
+bool stmt_touches(const struct stmt *s, int a)
+{
+    for (const struct stmt *inner = s->body; inner; inner = inner->next)
+        if (stmt_touches(inner, a)) return true;
+    return stmt_writes(s, a) || stmt_reads(s, a);
+}
+
+int stmts_touching(const struct stmt *s, int a)
+{
+    int count = 0;
+    for (; s; s = s->next) count += s->body ? stmts_touching(s->body, a) : stmt_touches(s, a);
+    return count;
+}

@@ -4,36 +4,10 @@
 
 #include <string.h>
 
-/* ---- who touches an array ---- */
-
-static bool assigns_array(const struct stmt *s, int a)
-{
-    for (int k = 0; k < s->assigns; k++)
-        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
-    return false;
-}
-
-static bool touches(const struct stmt *s, int a)
-{
-    if (assigns_array(s, a)) return true;
-    for (int k = 0; k < s->operands; k++)
-        if (s->operand[k].of == a) return true;
-    for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (touches(inner, a)) return true;
-    return false;
-}
-
-static int count_touching(const struct stmt *s, int a)
-{
-    int count = 0;
-    for (; s; s = s->next) count += s->body ? count_touching(s->body, a) : touches(s, a);
-    return count;
-}
-
 /* The first statement that touches the array writes the whole of it without reading it. */
 static bool first_sets(const struct stmt *s, int a)
 {
-    while (s && !touches(s, a)) s = s->next;
+    while (s && !stmt_touches(s, a)) s = s->next;
     if (!s || s->body || s->assigns == 0 || s->assign[0].to.of != a || s->assign[0].fold != FOLD_SET) return false;
     for (int k = 0; k < s->operands; k++)
         if (s->operand[k].of == a) return false;
@@ -75,11 +49,11 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         for (int o = 0; o < s->operands && pointwise; o++) pointwise = s->operand[o].of != to && (o == k || s->operand[o].of != from);
         if (!pointwise || !first_sets(body, from)) continue;
         bool later = false;
-        for (const struct stmt *after = s->next; after; after = after->next) later |= touches(after, from);
+        for (const struct stmt *after = s->next; after; after = after->next) later |= stmt_touches(after, from);
         /* both live in this body only: nothing outlives an iteration */
-        if (later || count_touching(l->body, from) != count_touching(body, from) || count_touching(l->body, to) != count_touching(body, to)) continue;
+        if (later || stmts_touching(l->body, from) != stmts_touching(body, from) || stmts_touching(l->body, to) != stmts_touching(body, to)) continue;
         struct stmt *first = body;
-        while (!touches(first, to)) first = first->next;
+        while (!stmt_touches(first, to)) first = first->next;
         if (first != s) continue;
         rename_array(l->body, to, from);
         return;
@@ -150,9 +124,9 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;
     for (int k = 0; k < a->assigns; k++)
-        if (touches(b, a->assign[k].to.of)) return false;
+        if (stmt_touches(b, a->assign[k].to.of)) return false;
     for (int k = 0; k < b->assigns; k++)
-        if (touches(a, b->assign[k].to.of)) return false;
+        if (stmt_touches(a, b->assign[k].to.of)) return false;
     return true;
 }
 
@@ -188,7 +162,7 @@ static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        if (count_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue; /* ids are read by name */
+        if (stmts_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue; /* ids are read by name */
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }

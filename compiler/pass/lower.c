@@ -32,13 +32,6 @@ struct lowering {
     struct stmt **begin, **fold;           /* the same, of states: in front of the windows, behind the chunks of one */
 };
 
-static bool has_axis(const struct value *v, int axis)
-{
-    for (int k = 0; k < v->rank; k++)
-        if (v->axes[k] == axis) return true;
-    return false;
-}
-
 static bool run_time(const struct lowering *x, int axis)
 {
     return x->m->axis[axis].source != SIZE_CONSTANT;
@@ -60,8 +53,8 @@ static int tile_axes(const struct lowering *x, const struct value *v, int *axes)
     int rank = 0;
     for (int k = 0; k < v->rank; k++)
         if (!run_time(x, v->axes[k])) axes[rank++] = v->axes[k];
-    if (has_axis(v, x->stream)) axes[rank++] = x->stream;
-    if (has_axis(v, x->lane)) axes[rank++] = x->lane;
+    if (value_has_axis(v, x->stream)) axes[rank++] = x->stream;
+    if (value_has_axis(v, x->lane)) axes[rank++] = x->lane;
     return rank;
 }
 
@@ -78,7 +71,7 @@ static int new_tile(struct lowering *x, const char *name, int rank, const int *a
 
 static const char *tile_name(const struct lowering *x, const struct value *v)
 {
-    bool lane = has_axis(v, x->lane), stream = has_axis(v, x->stream);
+    bool lane = value_has_axis(v, x->lane), stream = value_has_axis(v, x->stream);
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_COS) return stream ? "key_cos" : "query_cos";
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
     if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
@@ -151,7 +144,7 @@ static int summed_axes(const struct lowering *x, const struct value *v, int *axe
     for (int a = 0; a < x->m->axes; a++) {
         bool used = false;
         for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
-        if (used && !has_axis(v, a)) axes[rank++] = a;
+        if (used && !value_has_axis(v, a)) axes[rank++] = a;
     }
     return rank;
 }
@@ -161,7 +154,7 @@ static void apply_region(struct lowering *x, const struct value *sum, int operan
 {
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
-    if (!sum->where || x->minus_infinity[v] || x->zero[v] || !has_axis(value, x->lane) || !has_axis(value, x->stream)) return;
+    if (!sum->where || x->minus_infinity[v] || x->zero[v] || !value_has_axis(value, x->lane) || !value_has_axis(value, x->stream)) return;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
@@ -202,7 +195,7 @@ static void lower_sum(struct lowering *x, int number)
     bool streamed = false;
     for (int k = 0; k < count; k++) streamed |= summed[k] == x->stream;
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
-    bool inside = streamed || has_axis(v, x->stream), state = x->stage[number] == STATE;
+    bool inside = streamed || value_has_axis(v, x->stream), state = x->stage[number] == STATE;
     if (state && v->op == GRAPH_CONTRACT && rank == 2 && across_lanes(x, v, axes[1])) {
         int first = axes[0];
         axes[0] = axes[1];
@@ -320,7 +313,7 @@ static bool find_axes(struct lowering *x)
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].rank; k++) {
             int axis = g->value[v].axes[k];
-            if (!run_time(x, axis) || has_axis(out, axis)) continue;
+            if (!run_time(x, axis) || value_has_axis(out, axis)) continue;
             int *role = x->m->axis[axis].source == SIZE_CHUNKS ? &x->chunk : &x->stream;
             if (*role >= 0 && *role != axis) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "sums over two run-time axes are not compiled yet");
@@ -343,9 +336,9 @@ static bool classify(struct lowering *x)
     }
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = has_axis(value, x->stream);
+        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, streams = value_has_axis(value, x->stream);
         x->stage[v] = streams ? INSIDE : BEFORE;
-        if (sums && !streams && !has_axis(value, x->lane) && has_stream(x, value)) {
+        if (sums && !streams && !value_has_axis(value, x->lane) && has_stream(x, value)) {
             x->stage[v] = STATE;
             continue;
         }
@@ -646,7 +639,7 @@ static void lower_states(struct lowering *x)
     }
     for (int k = 0; k < out->rank; k++) { /* every state is of one head */
         bool shared = run_time(x, out->axes[k]);
-        for (int v = 0; v < x->g->values; v++) shared &= x->stage[v] != STATE || has_axis(&x->g->value[v], out->axes[k]);
+        for (int v = 0; v < x->g->values; v++) shared &= x->stage[v] != STATE || value_has_axis(&x->g->value[v], out->axes[k]);
         if (!shared) continue;
         struct stmt *loop = loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
         loop->parallel = open[out->axes[k]] = true;

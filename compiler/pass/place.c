@@ -9,24 +9,10 @@ struct placing {
     int *first, *last; /* by tile: the statements between which it is alive */
 };
 
-static bool reads(const struct stmt *s, int a)
-{
-    for (int k = 0; k < s->operands; k++)
-        if (s->operand[k].of == a) return true;
-    return false;
-}
-
-static bool touches(const struct stmt *s, int a)
-{
-    for (int k = 0; k < s->assigns; k++)
-        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
-    return reads(s, a);
-}
-
 /* Whether the statement sets the tile before it reads any of it. */
 static bool sets_first(struct loops *l, const struct stmt *s, int a)
 {
-    if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !reads(s, a);
+    if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
     for (int k = 0; k < s->assigns; k++) {
         for (int o = 0; o < s->operands; o++)
             if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o))) return false;
@@ -68,7 +54,7 @@ static int stretch(struct placing *x, const struct stmt *s, int now)
             int inside = -1;
             bool outside = false;
             for (int k = 0; k < x->count; k++) {
-                if (!touches(x->leaf[k], a)) continue;
+                if (!stmt_touches(x->leaf[k], a)) continue;
                 if (k < begin || k >= now)
                     outside = true;
                 else if (inside < 0)
@@ -128,7 +114,7 @@ void pass_place(struct compilation *c)
         if (has_place(l, a)) {
             x->first[a] = -1;
             for (int k = 0; k < x->count; k++)
-                if (touches(x->leaf[k], a)) {
+                if (stmt_touches(x->leaf[k], a)) {
                     x->last[a] = k;
                     if (x->first[a] < 0) x->first[a] = k;
                 }

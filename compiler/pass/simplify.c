@@ -16,14 +16,6 @@ static void merge_equal(struct graph *g)
         }
 }
 
-static int uses(const struct graph *g, int v)
-{
-    int count = g->output == v;
-    for (int w = 0; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++) count += g->value[w].operand[k].of == v;
-    return count;
-}
-
 /* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in another role. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
@@ -40,7 +32,7 @@ static bool inline_single_uses(struct graph *g)
         for (int k = 0; k < g->value[v].operands; k++) {
             int u = g->value[v].operand[k].of;
             const struct value *inner = &g->value[u];
-            if (inner->op != GRAPH_MAP || uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner)) continue;
+            if (inner->op != GRAPH_MAP || graph_uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner)) continue;
             if (!graph_inline(g, &g->value[v], k, inner)) continue;
             changed = true;
             k = -1; /* operands have moved */

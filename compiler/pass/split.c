@@ -8,34 +8,6 @@
 /* Elements of a part; sums of more are made in parts of as many anyway. */
 enum { PART = 192, LEAST_PARTS = 2, MOST_MEMBERS = 16 };
 
-static bool writes(const struct stmt *s, int a)
-{
-    for (int k = 0; k < s->assigns; k++)
-        if (s->assign[k].to.of == a || s->assign[k].rest == a + 1) return true;
-    return false;
-}
-
-static bool reads(const struct stmt *s, int a)
-{
-    for (int k = 0; k < s->operands; k++)
-        if (s->operand[k].of == a) return true;
-    return false;
-}
-
-static bool touches(const struct stmt *s, int a)
-{
-    for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (touches(inner, a)) return true;
-    return writes(s, a) || reads(s, a);
-}
-
-static int count_touching(const struct stmt *s, int a)
-{
-    int count = 0;
-    for (; s; s = s->next) count += s->body ? count_touching(s->body, a) : touches(s, a);
-    return count;
-}
-
 /* Whether the statement runs over the axis, and so can run over a part of it. */
 static bool runs_over(const struct stmt *s, int axis)
 {
@@ -55,9 +27,9 @@ static bool plain_along(const struct array *a, const struct ref *r, int axis)
 /* The statements of the list from `first` on that touch tile a, all of which run over the axis; 0 when they cannot become one loop. */
 static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
 {
-    int members = 0, total = count_touching(l->body, a);
+    int members = 0, total = stmts_touching(l->body, a);
     for (struct stmt *s = first; s && members < total; s = s->next) {
-        if (touches(s, a)) {
+        if (stmt_touches(s, a)) {
             if (members == MOST_MEMBERS || !runs_over(s, axis)) return 0;
             for (int k = 0; k < s->operands; k++)
                 if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
@@ -65,7 +37,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             for (int m = 0; m < members; m++)
                 for (int k = 0; k < member[m]->assigns; k++) {
                     int made = member[m]->assign[k].to.of;
-                    if (made != a && touches(s, made)) return 0;
+                    if (made != a && stmt_touches(s, made)) return 0;
                 }
             member[members++] = s;
             continue;
@@ -74,9 +46,9 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
         if (s->body) return 0;
         for (int m = 0; m < members; m++) {
             for (int k = 0; k < member[m]->assigns; k++)
-                if (touches(s, member[m]->assign[k].to.of)) return 0;
+                if (stmt_touches(s, member[m]->assign[k].to.of)) return 0;
             for (int k = 0; k < s->assigns; k++)
-                if (touches(member[m], s->assign[k].to.of)) return 0;
+                if (stmt_touches(member[m], s->assign[k].to.of)) return 0;
         }
     }
     return members > 1 && members == total ? members : 0;
@@ -132,7 +104,7 @@ static void walk(struct loops *l, struct stmt **body, bool parallel)
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
         int a = s->assign[0].to.of;
         const struct array *array = &l->array[a];
-        if (array->kind != ARRAY_TILE || array->shared || array_has_slots(l, array) || reads(s, a)) continue;
+        if (array->kind != ARRAY_TILE || array->shared || array_has_slots(l, array) || stmt_reads(s, a)) continue;
         for (int k = 0; k < array->rank; k++) {
             const struct axis *axis = &l->module->axis[array->axes[k]];
             struct stmt *member[MOST_MEMBERS];

@@ -64,13 +64,6 @@ static const struct expr *exponent_of(const struct graph *g, int v, const struct
     return exponent;
 }
 
-static bool has_axis(const struct value *v, int axis)
-{
-    for (int k = 0; k < v->rank; k++)
-        if (v->axes[k] == axis) return true;
-    return false;
-}
-
 /* ---- what the pass begins with: exponents are values of their own ---- */
 
 /* Whether `operand` is a factor of the product e. */
@@ -125,7 +118,7 @@ static void rename_axes(struct graph *g)
             bool names = true;
             for (int a = 0; a < r.rank && names; a++) {
                 map.axes[map.rank] = ref_axis(&r, a);
-                names = map.axes[map.rank] >= 0 && !has_axis(&map, map.axes[map.rank]);
+                names = map.axes[map.rank] >= 0 && !value_has_axis(&map, map.axes[map.rank]);
                 map.rank++;
             }
             map.operand[map.operands++] = r;
@@ -148,7 +141,7 @@ static void open_products(struct graph *g)
         if (product->op != GRAPH_CONTRACT || product->where || product->rank == MAX_RANK) continue;
         int axis = -1, summed = 0;
         for (int a = 0; a < m->axes; a++)
-            if ((ref_uses_axis(&product->operand[0], a) || ref_uses_axis(&product->operand[1], a)) && !has_axis(product, a)) {
+            if ((ref_uses_axis(&product->operand[0], a) || ref_uses_axis(&product->operand[1], a)) && !value_has_axis(product, a)) {
                 axis = a;
                 summed++;
             }
@@ -252,16 +245,8 @@ struct plan {
 static bool sums_at_run_time(const struct graph *g, const struct value *sum, const struct value *weight)
 {
     for (int a = 0; a < weight->rank; a++)
-        if (g->module->axis[weight->axes[a]].source != SIZE_CONSTANT && !has_axis(sum, weight->axes[a])) return true;
+        if (g->module->axis[weight->axes[a]].source != SIZE_CONSTANT && !value_has_axis(sum, weight->axes[a])) return true;
     return false;
-}
-
-static int uses(const struct graph *g, int v)
-{
-    int count = g->output == v;
-    for (int w = 0; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++) count += g->value[w].operand[k].of == v;
-    return count;
 }
 
 /* The sum of exponential terms that the weight is a multiple of, or -1. */
@@ -271,10 +256,10 @@ static int inner_sum(const struct graph *g, const struct value *weight)
         const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k), *rest;
         int u = weight->operand[k].of;
         const struct value *sum = &g->value[u];
-        if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || uses(g, u) != 1 || !is_factor(weight->expr, leaf)) continue;
+        if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1 || !is_factor(weight->expr, leaf)) continue;
         if (expr_uses(expr_replace(g->module, weight->expr, leaf, expr_real(g->module, 1)), leaf)) continue;
         int terms = sum->operand[0].of;
-        if (uses(g, terms) == 1 && exponent_of(g, terms, &rest) && !sums_at_run_time(g, sum, &g->value[terms])) return u;
+        if (graph_uses(g, terms) == 1 && exponent_of(g, terms, &rest) && !sums_at_run_time(g, sum, &g->value[terms])) return u;
     }
     return -1;
 }
@@ -333,8 +318,8 @@ static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
     int rank = 0;
     for (int a = 0; a < first->rank; a++) {
         int axis = first->axes[a];
-        bool kept = has_axis(weight, axis) || (plan->where && (expr_axes(plan->where) >> axis & 1));
-        for (int s = 1; s < plan->sums; s++) kept &= has_axis(&g->value[plan->sum[s]], axis);
+        bool kept = value_has_axis(weight, axis) || (plan->where && (expr_axes(plan->where) >> axis & 1));
+        for (int s = 1; s < plan->sums; s++) kept &= value_has_axis(&g->value[plan->sum[s]], axis);
         if (kept) axes[rank++] = axis;
     }
     return rank;
@@ -386,7 +371,7 @@ static struct value relative_map(struct stabilising *x, const struct value *like
 {
     struct value v = *like;
     for (int k = 0; k < x->g->value[maximum].rank; k++)
-        if (!has_axis(&v, x->g->value[maximum].axes[k])) v.axes[v.rank++] = x->g->value[maximum].axes[k];
+        if (!value_has_axis(&v, x->g->value[maximum].axes[k])) v.axes[v.rank++] = x->g->value[maximum].axes[k];
     struct ref r = graph_ref(x->g, maximum, NULL);
     const struct expr *M = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&v, &r));
     v.expr = joined(x->m, EXPR_MUL, exp2_of(x->m, expr_make(x->m, EXPR_SUB, exponent, M, NULL)), rest);
