@@ -70,29 +70,23 @@ static double fold_cost(const struct compilation *c)
     return chunk > 0 ? FOLD_COST * elements / chunk : 0;
 }
 
-/* Whether a query meets the keys of its chunk one by one: the states are those before chunks. */
-static bool meets_chunk(const struct compilation *c)
-{
-    return graph_has_pairs(c->graph);
-}
-
 double linear_cost(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
-    return work.key + work.query + fold_cost(c) + (meets_chunk(c) ? length_of_chunk(c) / 2 * work.pair : 0);
+    return work.key + work.query + fold_cost(c) + (graph_has_pairs(c->graph) ? length_of_chunk(c) / 2 * work.pair : 0);
 }
 
 double linear_flops(const struct compilation *c)
 {
     double features = (double)c->features, pair = 2.0 * (double)c->spec->head_dim + 2.0 * (double)c->spec->value_dim;
-    return 4 * features * (double)(c->spec->value_dim + 1) + 6 * features + (meets_chunk(c) ? length_of_chunk(c) / 2 * pair : 0);
+    return 4 * features * (double)(c->spec->value_dim + 1) + 6 * features + (graph_has_pairs(c->graph) ? length_of_chunk(c) / 2 * pair : 0);
 }
 
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
 {
     struct work work = work_of(quadratic->graph);
     /* a query that sees the keys up to its own meets half of them; keys are prepared anew for every tile of queries */
-    double seen = meets_chunk(linear) ? 0.5 : 1, a_key = seen * (work.pair + work.key / (double)quadratic->tile_q);
+    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, a_key = seen * (work.pair + work.key / (double)quadratic->tile_q);
     double length = (linear_cost(linear) - work.query) / a_key;
     return length < 1 ? 1 : (int64_t)length + 1;
 }
