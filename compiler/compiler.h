@@ -269,6 +269,8 @@ struct compilation {
     int64_t tile_q, tile_k; /* queries and keys of a tile */
     bool linear;            /* asked for the linear form; else the quadratic one */
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
+    int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
+    double near_keys;       /* keys that a query meets itself in the linear form */
     const char *why_not;    /* and this says why */
 };
 /* The cost model (cost.c): from how many keys on the linear form takes less work than the quadratic one. */

@@ -2,9 +2,10 @@
    quadratic one, and the length of a chunk where the spec leaves it open. */
 #include "compiler.h"
 
-/* What a scalar operation of a map costs, an exponential or the like, and an element of a state when a chunk is folded into it. Measured on a
+/* What a scalar operation of a map costs, an exponential or the like, an element of a state when a chunk is folded into it, and where a
+   state is the sum of some recent chunks, of each of these. Measured on a
    machine with 64-byte vectors whose products reach 85% of its peak: maps go through memory, folds read and write five numbers. */
-static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8;
+static const double MAP_COST = 3, FUNCTION_COST = 20, FOLD_COST = 8, RECENT_COST = 2;
 
 static double map_cost(const struct expr *e)
 {
@@ -67,33 +68,42 @@ static double length_of_chunk(const struct compilation *c)
 static double fold_cost(const struct compilation *c)
 {
     double elements = (double)c->features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
-    return chunk > 0 ? FOLD_COST * elements / chunk : 0;
+    return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->reach) * elements / chunk : 0;
 }
 
 double linear_cost(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
-    return work.key + work.query + fold_cost(c) + (graph_has_pairs(c->graph) ? length_of_chunk(c) / 2 * work.pair : 0);
+    return work.key + work.query + fold_cost(c) + c->near_keys * work.pair;
 }
 
 double linear_flops(const struct compilation *c)
 {
     double features = (double)c->features, pair = 2.0 * (double)c->spec->head_dim + 2.0 * (double)c->spec->value_dim;
-    return 4 * features * (double)(c->spec->value_dim + 1) + 6 * features + (graph_has_pairs(c->graph) ? length_of_chunk(c) / 2 * pair : 0);
+    return 4 * features * (double)(c->spec->value_dim + 1) + 6 * features + c->near_keys * pair;
+}
+
+/* Work for a query that meets so many keys; keys are prepared anew for every tile of queries. */
+static double quadratic_cost(const struct compilation *c, double keys)
+{
+    struct work work = work_of(c->graph);
+    return work.query + keys * (work.pair + work.key / (double)c->tile_q);
 }
 
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
 {
-    struct work work = work_of(quadratic->graph);
-    /* a query that sees the keys up to its own meets half of them; keys are prepared anew for every tile of queries */
-    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, a_key = seen * (work.pair + work.key / (double)quadratic->tile_q);
-    double length = (linear_cost(linear) - work.query) / a_key;
+    /* a query that sees the keys up to its own meets half of them */
+    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, alone = quadratic_cost(quadratic, 0);
+    double length = (linear_cost(linear) - alone) / (quadratic_cost(quadratic, seen) - alone);
     return length < 1 ? 1 : (int64_t)length + 1;
 }
 
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
 {
     const struct graph *g = linear->graph;
+    double window = linear->reach ? (double)linear->reach * length_of_chunk(linear) + linear->near_keys : 0;
+    if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
+        return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
     long long crossover = (long long)crossover_length(quadratic, linear);
     for (int v = 0; v < g->values; v++) { /* a state of the first so many keys */
         const struct expr *where = g->value[v].where;

@@ -96,7 +96,12 @@ static void explain_states(const struct compilation *c)
             if (axis->source == SIZE_CHUNKS) keys = axis->extent;
         }
     if (keys == 0) return;
-    printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n", (long long)keys);
+    if (c->reach)
+        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys behind "
+               "them\n",
+               (long long)keys, (long long)c->reach);
+    else
+        printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the keys of that chunk\n", (long long)keys);
     for (int v = 0; v < g->values; v++) {
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;

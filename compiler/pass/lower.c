@@ -21,6 +21,7 @@ struct lowering {
     int chunk;        /* the axis of chunks, or -1 */
     bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
     const struct expr *chunk_of, *last; /* the number of a query's chunk, as the graph says it; the query's position in that */
+    int ring;         /* the axis of recent chunks, or -1 */
     int *carried, *keep, *take; /* of a state: the tile that slots are folded into; of a running maximum: the factors of what was and of what comes */
     int *array;       /* of each value */
     int *correction;  /* of a running maximum: the tile of the factor that moves sums to the new maximum */
@@ -593,6 +594,47 @@ static void fold_state(struct lowering *x, int number)
     if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
+/* The chunks before a query's own that a state is of, where the region of its keys has a beginning; 0: all of them. */
+static int64_t reach_of(const struct lowering *x, const struct value *state)
+{
+    if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
+    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, 0));
+    return -first->integer / x->m->axis[x->chunk].extent;
+}
+
+/* The same of a state of the last so many chunks: these are kept, in a ring, and summed anew for every chunk. */
+static void fold_recent(struct lowering *x, int number, int64_t reach)
+{
+    const struct value *v = &x->g->value[number];
+    const struct array *slot = &x->l->array[x->array[number]];
+    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
+    double none = v->op == GRAPH_REDUCE ? v->init : 0;
+    int rank = slot->rank, axes[MAX_RANK], online = v->online;
+    if (x->ring < 0) x->ring = module_axis(x->m, "back", SIZE_CONSTANT, reach);
+    for (int k = 1; k < rank; k++) axes[k] = slot->axes[k];
+    axes[0] = x->ring;
+    int recent = new_tile(x, "recent", rank, axes), before = new_tile(x, "before", rank - 1, axes + 1);
+    x->l->array[recent].shared = true;
+    x->carried[number] = before;
+    set_constant(x, &x->begin, recent, none);
+    set_constant(x, &x->fold, before, none);
+    const struct expr *of[2] = {expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1)};
+    struct stmt *s = assign(x, &x->fold, rank, axes, before, maximum ? FOLD_MAX : FOLD_SUM, online < 0 ? of[0] : expr_make(x->m, EXPR_MUL, of[0], of[1], NULL));
+    s->operand[s->operands++] = loops_ref(x->l, recent);
+    if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->take[online]);
+    if (x->running[number]) {
+        x->take[number] = new_tile(x, "take", rank, axes);
+        s = assign(x, &x->fold, rank, axes, x->take[number], FOLD_SET, expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, of[0], of[1], NULL), NULL, NULL));
+        s->operand[s->operands++] = loops_ref(x->l, recent);
+        s->operand[s->operands++] = loops_ref(x->l, before);
+    }
+    s = assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
+    s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach), NULL);
+    s->operand[s->operands++] = loops_ref(x->l, x->array[number]);
+    s->operand[s->operands++] = loops_ref(x->l, before);
+    s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
+}
+
 /* The loop of all threads over the first axis of the states, so many elements at a time, around `body`. */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
@@ -611,7 +653,11 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     x->fold = folds;
     for (int v = 0; v < x->g->values; v++) {
         if (x->stage[v] != STATE || x->l->array[x->array[v]].axes[1] != axis) continue;
-        fold_state(x, v);
+        int64_t reach = reach_of(x, &x->g->value[v]);
+        if (reach)
+            fold_recent(x, v, reach);
+        else
+            fold_state(x, v);
         any = true;
     }
     if (!any) return false;
@@ -695,7 +741,8 @@ void pass_lower(struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
     size_t n = (size_t)c->graph->values;
-    struct lowering lowering = {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1},
+    struct lowering lowering =
+                        {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1, .ring = -1},
                     *x = &lowering;
     x->array = arena_alloc(arena, n * sizeof *x->array);
     x->correction = arena_alloc(arena, n * sizeof *x->correction);

@@ -12,7 +12,7 @@
 #include "../compiler.h"
 
 /* Within a chunk a pair takes an inner product and a map, but of exponentials one for every feature: their work, in FLOPs. */
-enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, MOST_DECAYS = 8 };
+enum { MOST_FEATURES = 1 << 14, MOST_CHOSEN = 1 << 12, MOST_DECAYS = 8, MOST_RECENT = 256 };
 static const double A_MAP = 16, A_FUNCTION = 24;
 
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
@@ -374,6 +374,60 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
 }
 
+/* Whether e is the number of the block, `of` positions long, that a position lies in; *of is set where it is 0. */
+static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
+{
+    if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
+    const struct expr *size = e->arg[1], *start = make(x, EXPR_SUB, position, make(x, EXPR_FLOORMOD, position, size));
+    if (e->arg[0] != start || (*of && *of != size->integer)) return false;
+    *of = size->integer;
+    return true;
+}
+
+/* The same with a constant added, which *shift is set to. */
+static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of, int64_t *shift)
+{
+    *shift = e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
+    return is_block_number(x, *shift ? e->arg[0] : e, position, of);
+}
+
+/* What a region of blocks says: a query in block c sees keys from block c - reach on, up to its own position or to block c + ahead. */
+struct blocks {
+    int64_t length, reach, ahead;
+    bool causal;
+    const struct expr *rest; /* the region without what it says of the first block */
+};
+
+static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
+{
+    const struct expr *position = query_position(x), *j = expr_leaf(x->m, EXPR_INDEX, x->stream);
+    if (where->op == EXPR_AND) return block_region(x, where->arg[0], found) && block_region(x, where->arg[1], found);
+    if (where->op != EXPR_LE) return false;
+    int64_t shift;
+    if (is_block_number(x, where->arg[1], j, &found->length) && is_block_shifted(x, where->arg[0], position, &found->length, &shift)) {
+        found->reach = found->reach < 0 || -shift < found->reach ? -shift : found->reach;
+        return true;
+    }
+    if (is_block_number(x, where->arg[0], j, &found->length) && is_block_shifted(x, where->arg[1], position, &found->length, &shift)) {
+        found->ahead = found->ahead < 0 || shift < found->ahead ? shift : found->ahead;
+        if (shift < 0) return false;
+    } else if (where->arg[0] == j && where->arg[1] == position)
+        found->causal = true;
+    else
+        return false;
+    found->rest = found->rest ? make(x, EXPR_AND, found->rest, where) : where;
+    return true;
+}
+
+/* Whether queries see a number of whole blocks before their own, and keys at most some blocks ahead. */
+static bool window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found)
+{
+    *found = (struct blocks){.reach = -1, .ahead = -1};
+    if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0)) return false;
+    if (found->causal) found->rest = make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream), query_position(x)); /* which is in its own block */
+    return true;
+}
+
 /* Sets which keys queries see: all (NULL), those up to *last, or, with *last NULL, all those of the region. False for any other region. */
 static bool prefix_region(const struct separation *x, const struct expr **where, const struct expr **last)
 {
@@ -401,6 +455,7 @@ struct plan {
     const struct node *features;
     const struct expr *near, *last; /* the weight within a chunk; where the region of a query ends, or NULL */
     const struct expr *region;      /* NULL: everything */
+    int64_t reach, ahead; /* the chunks before a query's own that its state is of, 0: all of them; those behind it that are met, -1: not its whole own */
     int users, user[MAX_OPERANDS];
 };
 
@@ -430,6 +485,10 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     if (chunk_axis >= 0) {
         const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, plan->chunk));
         state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
+        if (plan->reach) {
+            const struct expr *first = make(x, EXPR_SUB, begin, expr_int(x->m, plan->reach * plan->chunk));
+            state.where = make(x, EXPR_AND, make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
+        }
         state.keep = kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
         if (x->id[KEY]) { /* all of it, or another id begins */
             const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis), *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
@@ -454,7 +513,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct graph *g = x->g;
     const struct expr *where = NULL, *far = x->value->expr;
-    *plan = (struct plan){.chunk = x->c->spec->block};
+    *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
     x->exponentials = false;
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
@@ -471,8 +530,19 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!plan->users) return false;
     x->id[QUERY] = x->id[KEY] = NULL;
     plan->region = where ? without_ids(x, where) : NULL;
-    if (!prefix_region(x, &plan->region, &plan->last))
-        return none(x, "its mask has no carried state ('none', 'causal', 'prefix' and what these make have), for a state only takes keys in") != NULL;
+    struct blocks blocks;
+    if (window_of_blocks(x, plan->region, &blocks)) {
+        if (x->id[KEY]) return none(x, "a window of blocks is not carried by ids") != NULL;
+        if (blocks.reach > MOST_RECENT)
+            return none(x, arena_printf(x->m->arena, "its window is of more than %d blocks, and a state is kept of each", MOST_RECENT)) != NULL;
+        plan->chunk = blocks.length;
+        plan->reach = blocks.reach;
+        plan->ahead = blocks.causal ? -1 : blocks.ahead;
+        plan->region = blocks.rest;
+        plan->last = query_position(x);
+    } else if (!prefix_region(x, &plan->region, &plan->last))
+        return none(x, "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what these make have), for a state only takes keys in") !=
+               NULL;
     if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies behind it */
         if (!plan->last || !not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return none(x, "its mask lets a query see keys of its own id behind it, and such a state is not carried") != NULL;
@@ -485,7 +555,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2], *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++) number[k] = make(x, EXPR_DIV, make(x, EXPR_SUB, position[k], make(x, EXPR_FLOORMOD, position[k], size)), size);
         if (far->arg[0] == make(x, EXPR_EQ, number[0], number[1]) || far->arg[0] == make(x, EXPR_EQ, number[1], number[0])) {
-            plan->near = far->arg[1];
+            if (plan->ahead < 0) plan->near = far->arg[1];
             far = far->arg[2];
         } else if (uses_axis(x, far->arg[0], x->lane) && uses_axis(x, far->arg[0], x->stream))
             return none(x, "under its mask a query's own chunk is not the block that has another weight") != NULL;
@@ -493,6 +563,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!expr_has(far, EXPR_OPERAND)) return none(x, "its weight depends on positions alone") != NULL;
     plan->features = find(x, far);
     if (plan->features && plan->features->features > MOST_FEATURES) return too_many(x) != NULL;
+    if (plan->features && plan->reach && x->decays)
+        return none(x, "a weight that falls with the distance of query and key is not carried for a window of blocks") != NULL;
     if (plan->features && x->id[KEY] && x->exponentials) return none(x, "features that are exponentials are not carried by ids yet") != NULL;
     for (int k = 0; k < x->decays && plan->features; k++) plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     if (plan->features && plan->chunk == 0) {
@@ -524,6 +596,8 @@ static void rewrite(struct separation *x, struct plan *plan)
         key = query < 0 ? -1 : feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
     if (key < 0) return;
     x->c->features = plan->features->features;
+    x->c->reach = plan->reach;
+    x->c->near_keys = !plan->last ? 0 : plan->ahead < 0 ? (double)plan->chunk / 2 : (double)(plan->ahead + 1) * (double)plan->chunk;
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
         int at = plan->user[u] + (x->weight - old);

@@ -101,7 +101,20 @@ PREFIXES = {
     'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}}, 'prefix': {'mask': {'prefix': {'length': 37}}},
     'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}}, 'long': {'mask': {'prefix': {'length': 1000}}},
     'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}}, 'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
-EVERY_PLACE = PLACES | PREFIXES
+# Windows of blocks, under which the state is of the last few chunks.
+BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}}, 'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
+          'far_ahead': {'block_window': {'left': 4, 'right': 2}}, 'narrower': {'all': [{'block_window': {'left': 3, 'right': 9}}, 'causal', {'block_window': {'left': 1}}]}}
+
+
+def of_blocks(mask, length):
+    if isinstance(mask, list):
+        return [of_blocks(part, length) for part in mask]
+    if not isinstance(mask, dict):
+        return mask
+    return {key: {'block': length} | value if key == 'block_window' else of_blocks(value, length) for key, value in mask.items()}
+
+
+EVERY_PLACE = PLACES | PREFIXES | {name: {} for name in BLOCKS}
 UNDER_PREFIXES = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}}, 'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
                   'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'hedgehog': {'linear': {'features': 'hedgehog'}},
                   'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
@@ -115,6 +128,16 @@ def prefixes():
             row['weight'] = 'polynomial'   # it may grow there
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
         yield 'prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, UNDER_PREFIXES[row['weight']], 8)
+
+
+def blocks():
+    rows = cover({'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'], 'place': list(BLOCKS), 'block': ['16', '36'], 'dtype': COMMON['dtype'],
+                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=7)
+    for row in rows:
+        row['prepare'] = 'layernorm' if row['weight'] in ('sketch', 'local') else 'nothing'
+        weight = {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}} if row['weight'] == 'local' else UNDER_PREFIXES[row['weight']]
+        spec = spec_of(row, weight, 8) | {'mask': of_blocks(BLOCKS[row['place']], int(row['block']))}
+        yield 'blocks-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec
 
 
 def shapes(spec, turn):
@@ -132,7 +155,7 @@ def shapes(spec, turn):
 
 def cases():
     """(name, spec, shapes)"""
-    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes()]):
+    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes(), *blocks()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
     for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query far from most keys
         spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}}, 'mask': 'causal', 'normalize': 'none',

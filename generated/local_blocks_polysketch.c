@@ -1,0 +1,1856 @@
+/* local_blocks_polysketch.c, made by attnc 0.1.0: attnc local_blocks_polysketch.yaml
+   sketched polynomial attention to the tokens before it in its own block and in the 31 blocks before that
+   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), section 3, under a sliding window of blocks: the states of the blocks are summed anew for
+       every
+   block, none is subtracted
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph local_blocks_polysketch f32
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis r 16
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = param sketch.g1 normal [d r]
+     %4 = contract [b g m i r] %0 %3
+     %5 = param sketch.g2 normal [d r]
+     %6 = contract [b g m i r] %0 %5
+     %7 = map [b g m i r] mul(mul(%4, %6), 0.25)
+     %8 = contract [b g j r] %1 %3
+     %9 = contract [b g j r] %1 %5
+     %10 = map [b g j r] mul(mul(%8, %9), 0.25)
+     %11 = contract [b g m i j] %7 %10
+     %12 = map [b g m i j] mul(%11, %11)
+     %13 = reduce sum 0 [b g m i] %12 where and(le(j, add(i, sub(size(j), size(i)))), and(le(add(div(sub(add(i, sub(size(j), size(i))),
+         floormod(add(i, sub(size(j), size(i))), 64)), 64), -31), div(sub(j, floormod(j, 64)), 64)), le(div(sub(j, floormod(j, 64)), 64),
+         div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 64)), 64))))
+     %14 = contract [b g m i e] %12 %2 where and(le(j, add(i, sub(size(j), size(i)))), and(le(add(div(sub(add(i, sub(size(j), size(i))),
+         floormod(add(i, sub(size(j), size(i))), 64)), 64), -31), div(sub(j, floormod(j, 64)), 64)), le(div(sub(j, floormod(j, 64)), 64),
+         div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 64)), 64))))
+     %15 = map [b g m i e] select(eq(add(%13, 1.0), 0.0), 0.0, div(%14, add(%13, 1.0)))
+     output %15
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 652 keys on: the weight is an inner product of 144 features, whose sum over keys is a state of 144 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 306176 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 306176 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 157696 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
+#include "local_blocks_polysketch.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct local_blocks_polysketch_params *params;
+    const float *q, *k, *v;
+    float *out;
+};
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256] */
+    float *const query_2 = (float *)(void *)(work + 16384); /* [r: 16, i: 256] */
+    float *const key = (float *)(void *)(work + 16384); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 25600); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 25600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 173056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 174080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 175104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 240640); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_v4(4, 256, 16, 64,
+           sketch_g1, 1, 16, q_tile, 256, query, 256, 0, NULL, NULL);
+    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_v4(4, 256, 16, 64,
+           sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
+    /* query = (query * query_2) * 0.25f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_v4(query + r * 256 + i, (load_v4(query + r * 256 + i) * load_v4(query_2 + r * 256 + i)) * 0.25f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v4(3, 144, 16, 64,
+               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v4(3, 144, 16, 64,
+               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+            }
+        }
+        /* score[j][i] = sum over r of key * query */
+        dot_v4(4, 256, j1 - j0, 16,
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_0 = load_v4(score + j * 256 + i);
+                store_v4(score + j * 256 + i, score_0 * score_0);
+            }
+        }
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
+            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
+            const int64_t t_1 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_2 = (i0 + i + lane_v4) + t_1;
+                const ints_v4 r3 = t_2 % 64;
+                const ints_v4 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                const ints_v4 t_5 = t_4 + (-31);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v4),
+                        load_v4(score + j * 256 + i), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_7 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_8 = t_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v4 static void local_blocks_polysketch_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    /* recent = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(recent + back * 144 + f, splat_v4(0.0f));
+        }
+    }
+    /* recent_2 = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
+                store_v4(recent_2 + back * 9216 + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 144; f += 16) {
+        store_v4(state + (chunk - chunk0) * 9360 + f, splat_v4(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v4(4, 64, 16, 64,
+               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v4(4, 64, 16, 64,
+               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_v4(key + r * 64 + j, (load_v4(key + r * 64 + j) * load_v4(key_2 + r * 64 + j)) * 0.25f);
+            }
+        }
+        /* key_4 = key * key */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t f = 0; f < 144; f++) {
+                store_v4(key_4 + f * 64 + j, load_v4(key + (f % 16) * 64 + j) * load_v4(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+            }
+        }
+        /* state += key_4 */
+        for (int64_t f = 0; f < 144; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_4 + f * 64 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 9360 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_4 * v */
+        dot_v4(4, 64, 144, j1 - j0,
+               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = 0.0f */
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(before + f, splat_v4(0.0f));
+        }
+        /* before += recent */
+        for (int64_t f = f0; f < f1; f += 16) {
+            vec_v4 before_in = {0};
+            for (int64_t back = 0; back < 31; back++) {
+                before_in += load_v4(recent + back * 144 + f);
+            }
+            store_v4(before + f, load_v4(before + f) + before_in);
+        }
+        /* recent = state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(recent + (chunk % 31) * 144 + f, load_v4(state + (chunk - chunk0) * 9360 + f));
+            store_v4(state + (chunk - chunk0) * 9360 + f, load_v4(before + f));
+        }
+        /* before_2 = 0.0f */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
+                store_v4(before_2 + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+        /* before_2 += recent_2 */
+        for (int64_t back = 0; back < 31; back++) {
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e = 0; e < 64; e += 16) {
+                    store_v4(before_2 + f * 64 + e, load_v4(before_2 + f * 64 + e) + load_v4(recent_2 + back * 9216 + f * 64 + e));
+                }
+            }
+        }
+        /* recent_2 = state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
+                store_v4(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                store_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v4(before_2 + f * 64 + e));
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v4(4, 64, 16, 64,
+                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v4(4, 64, 16, 64,
+                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            /* query = (query * query_2) * 0.25f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t r = 0; r < 16; r++) {
+                    store_v4(query + r * 64 + i, (load_v4(query + r * 64 + i) * load_v4(query_2 + r * 64 + i)) * 0.25f);
+                }
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_5 + i, splat_v4(0.0f));
+            }
+            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_5_in = {0};
+                for (int64_t f = 0; f < 144; f++) {
+                    const vec_v4 query_4_new0 = (load_v4(query + (f % 16) * 64 + i) * load_v4(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                    store_v4(query_4 + f * 64 + i, query_4_new0);
+                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                }
+                store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_6[e][i] = sum over f of state_2 * query_4 */
+            dot_v4(4, 64, 64, 144,
+                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_v4(4, 64, 16, 64,
+                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_v4(4, 64, 16, 64,
+                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                /* key_5 = (key_5 * key_6) * 0.25f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t r = 0; r < 16; r++) {
+                        store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.25f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_5 * query */
+                dot_v4(4, 64, j1 - j0, 16,
+                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                        store_v4(score + j * 64 + i, score_1 * score_1);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_4 = (load_v4(row_sum + i) + load_v4(query_5 + i)) + 1.0f;
+                const mask_v4 t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_5, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_6 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void local_blocks_polysketch_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_v4(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256] */
+    float *const query_2 = (float *)(void *)(work + 16384); /* [r: 16, i: 256] */
+    float *const key = (float *)(void *)(work + 16384); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 25600); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 25600); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 173056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 174080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 175104); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 240640); /* [e: 64, i: 256] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_v3(2, 256, 16, 64,
+           sketch_g1, 1, 16, q_tile, 256, query, 256, 0, NULL, NULL);
+    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_v3(2, 256, 16, 64,
+           sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
+    /* query = (query * query_2) * 0.25f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_v3(query + r * 256 + i, (load_v3(query + r * 256 + i) * load_v3(query_2 + r * 256 + i)) * 0.25f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v3(2, 144, 16, 64,
+               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v3(2, 144, 16, 64,
+               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+            }
+        }
+        /* score[j][i] = sum over r of key * query */
+        dot_v3(2, 256, j1 - j0, 16,
+               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_0 = load_v3(score + j * 256 + i);
+                store_v3(score + j * 256 + i, score_0 * score_0);
+            }
+        }
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
+            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
+            const int64_t t_1 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_2 = (i0 + i + lane_v3) + t_1;
+                const ints_v3 r3 = t_2 % 64;
+                const ints_v3 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                const ints_v3 t_5 = t_4 + (-31);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v3),
+                        load_v3(score + j * 256 + i), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_7 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_8 = t_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+}
+
+/* States begin with no key. */
+TARGET_v3 static void local_blocks_polysketch_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    /* recent = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(recent + back * 144 + f, splat_v3(0.0f));
+        }
+    }
+    /* recent_2 = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
+                store_v3(recent_2 + back * 9216 + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 144; f += 8) {
+        store_v3(state + (chunk - chunk0) * 9360 + f, splat_v3(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v3(2, 64, 16, 64,
+               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v3(2, 64, 16, 64,
+               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_v3(key + r * 64 + j, (load_v3(key + r * 64 + j) * load_v3(key_2 + r * 64 + j)) * 0.25f);
+            }
+        }
+        /* key_4 = key * key */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t f = 0; f < 144; f++) {
+                store_v3(key_4 + f * 64 + j, load_v3(key + (f % 16) * 64 + j) * load_v3(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+            }
+        }
+        /* state += key_4 */
+        for (int64_t f = 0; f < 144; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_4 + f * 64 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 9360 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_4 * v */
+        dot_v3(2, 64, 144, j1 - j0,
+               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = 0.0f */
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(before + f, splat_v3(0.0f));
+        }
+        /* before += recent */
+        for (int64_t f = f0; f < f1; f += 8) {
+            vec_v3 before_in = {0};
+            for (int64_t back = 0; back < 31; back++) {
+                before_in += load_v3(recent + back * 144 + f);
+            }
+            store_v3(before + f, load_v3(before + f) + before_in);
+        }
+        /* recent = state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(recent + (chunk % 31) * 144 + f, load_v3(state + (chunk - chunk0) * 9360 + f));
+            store_v3(state + (chunk - chunk0) * 9360 + f, load_v3(before + f));
+        }
+        /* before_2 = 0.0f */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
+                store_v3(before_2 + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+        /* before_2 += recent_2 */
+        for (int64_t back = 0; back < 31; back++) {
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e = 0; e < 64; e += 8) {
+                    store_v3(before_2 + f * 64 + e, load_v3(before_2 + f * 64 + e) + load_v3(recent_2 + back * 9216 + f * 64 + e));
+                }
+            }
+        }
+        /* recent_2 = state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
+                store_v3(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                store_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v3(before_2 + f * 64 + e));
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v3(2, 64, 16, 64,
+                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v3(2, 64, 16, 64,
+                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            /* query = (query * query_2) * 0.25f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t r = 0; r < 16; r++) {
+                    store_v3(query + r * 64 + i, (load_v3(query + r * 64 + i) * load_v3(query_2 + r * 64 + i)) * 0.25f);
+                }
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_5 + i, splat_v3(0.0f));
+            }
+            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_5_in = {0};
+                for (int64_t f = 0; f < 144; f++) {
+                    const vec_v3 query_4_new0 = (load_v3(query + (f % 16) * 64 + i) * load_v3(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                    store_v3(query_4 + f * 64 + i, query_4_new0);
+                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                }
+                store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_6[e][i] = sum over f of state_2 * query_4 */
+            dot_v3(2, 64, 64, 144,
+                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_v3(2, 64, 16, 64,
+                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_v3(2, 64, 16, 64,
+                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                /* key_5 = (key_5 * key_6) * 0.25f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t r = 0; r < 16; r++) {
+                        store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.25f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_5 * query */
+                dot_v3(2, 64, j1 - j0, 16,
+                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                        store_v3(score + j * 64 + i, score_1 * score_1);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_4 = (load_v3(row_sum + i) + load_v3(query_5 + i)) + 1.0f;
+                const mask_v3 t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_5, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_6 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void local_blocks_polysketch_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_v3(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+static const ints_any lane_any = {0, 1, 2, 3};
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void local_blocks_polysketch_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 128] */
+    float *const query_2 = (float *)(void *)(work + 8192); /* [r: 16, i: 128] */
+    float *const key = (float *)(void *)(work + 8192); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 17408); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 91136); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 91648); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 124928); /* [e: 64, i: 128] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 26624); /* [d: 64, j: 144] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    /* query[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_any(2, 128, 16, 64,
+           sketch_g1, 1, 16, q_tile, 128, query, 128, 0, NULL, NULL);
+    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_any(2, 128, 16, 64,
+           sketch_g2, 1, 16, q_tile, 128, query_2, 128, 0, NULL, NULL);
+    /* query = (query * query_2) * 0.25f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t r = 0; r < 16; r++) {
+            store_any(query + r * 128 + i, (load_any(query + r * 128 + i) * load_any(query_2 + r * 128 + i)) * 0.25f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
+    for (int64_t j0 = most(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984); j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_any(2, 144, 16, 64,
+               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_any(2, 144, 16, 64,
+               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+            }
+        }
+        /* score[j][i] = sum over r of key * query */
+        dot_any(2, 128, j1 - j0, 16,
+               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
+        /* score = score * score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_0 = load_any(score + j * 128 + i);
+                store_any(score + j * 128 + i, score_0 * score_0);
+            }
+        }
+        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
+            n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 64)) / 64) + -31) <= ((j - floormo ... */
+            const int64_t t_1 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_2 = (i0 + i + lane_any) + t_1;
+                const ints_any r3 = t_2 % 64;
+                const ints_any t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                const ints_any t_5 = t_4 + (-31);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_any),
+                        load_any(score + j * 128 + i), splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] += sum over j of v * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_7 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_8 = t_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 128 + i) / t_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+}
+
+/* States begin with no key. */
+static void local_blocks_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    /* recent = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(recent + back * 144 + f, splat_any(0.0f));
+        }
+    }
+    /* recent_2 = 0.0f */
+    for (int64_t back = 0; back < 31; back++) {
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
+                store_any(recent_2 + back * 9216 + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void local_blocks_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 144; f += 4) {
+        store_any(state + (chunk - chunk0) * 9360 + f, splat_any(0.0f));
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        /* key[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_any(2, 64, 16, 64,
+               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_any(2, 64, 16, 64,
+               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        /* key = (key * key_2) * 0.25f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 16; r++) {
+                store_any(key + r * 64 + j, (load_any(key + r * 64 + j) * load_any(key_2 + r * 64 + j)) * 0.25f);
+            }
+        }
+        /* key_4 = key * key */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t f = 0; f < 144; f++) {
+                store_any(key_4 + f * 64 + j, load_any(key + (f % 16) * 64 + j) * load_any(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+            }
+        }
+        /* state += key_4 */
+        for (int64_t f = 0; f < 144; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_4 + f * 64 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+            }
+            float total = 0;
+            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            state[(chunk - chunk0) * 9360 + f] += total;
+        }
+        /* state_2[f][e] = sum over j of key_4 * v */
+        dot_any(2, 64, 144, j1 - j0,
+               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void local_blocks_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = 0.0f */
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(before + f, splat_any(0.0f));
+        }
+        /* before += recent */
+        for (int64_t f = f0; f < f1; f += 4) {
+            vec_any before_in = {0};
+            for (int64_t back = 0; back < 31; back++) {
+                before_in += load_any(recent + back * 144 + f);
+            }
+            store_any(before + f, load_any(before + f) + before_in);
+        }
+        /* recent = state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(recent + (chunk % 31) * 144 + f, load_any(state + (chunk - chunk0) * 9360 + f));
+            store_any(state + (chunk - chunk0) * 9360 + f, load_any(before + f));
+        }
+        /* before_2 = 0.0f */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
+                store_any(before_2 + f * 64 + e, splat_any(0.0f));
+            }
+        }
+        /* before_2 += recent_2 */
+        for (int64_t back = 0; back < 31; back++) {
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e = 0; e < 64; e += 4) {
+                    store_any(before_2 + f * 64 + e, load_any(before_2 + f * 64 + e) + load_any(recent_2 + back * 9216 + f * 64 + e));
+                }
+            }
+        }
+        /* recent_2 = state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
+                store_any(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                store_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_any(before_2 + f * 64 + e));
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void local_blocks_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            /* query[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_any(2, 64, 16, 64,
+                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_any(2, 64, 16, 64,
+                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            /* query = (query * query_2) * 0.25f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t r = 0; r < 16; r++) {
+                    store_any(query + r * 64 + i, (load_any(query + r * 64 + i) * load_any(query_2 + r * 64 + i)) * 0.25f);
+                }
+            }
+            /* query_5 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_5 + i, splat_any(0.0f));
+            }
+            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_5_in = {0};
+                for (int64_t f = 0; f < 144; f++) {
+                    const vec_any query_4_new0 = (load_any(query + (f % 16) * 64 + i) * load_any(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                    store_any(query_4 + f * 64 + i, query_4_new0);
+                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                }
+                store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+            }
+            /* row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_6[e][i] = sum over f of state_2 * query_4 */
+            dot_any(2, 64, 64, 144,
+                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot_any(2, 64, 16, 64,
+                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot_any(2, 64, 16, 64,
+                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                /* key_5 = (key_5 * key_6) * 0.25f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t r = 0; r < 16; r++) {
+                        store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.25f);
+                    }
+                }
+                /* score[j][i] = sum over r of key_5 * query */
+                dot_any(2, 64, j1 - j0, 16,
+                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                /* score = score * score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_1 = load_any(score + j * 64 + i);
+                        store_any(score + j * 64 + i, score_1 * score_1);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_3) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_4 = (load_any(row_sum + i) + load_any(query_5 + i)) + 1.0f;
+                const mask_any t_5 = t_4 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_5, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_6 + e * 64 + i)) / t_4));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void local_blocks_polysketch_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_any(call, task, part, turn);
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+};
+
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 652 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 306176};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 306176};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 157696};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+}
+
+size_t local_blocks_polysketch_params_size(void)
+{
+    return 8192;
+}
+
+int local_blocks_polysketch_params_init(struct local_blocks_polysketch_params *params, uint64_t seed, void *storage)
+{
+    if (!params || !storage) return ATTN_EPOINTER;
+    if ((uintptr_t)storage % 64) return ATTN_EALIGN;
+    unsigned char *const bytes = (unsigned char *)storage;
+    *params = (struct local_blocks_polysketch_params){0};
+    float *const sketch_g1 = (float *)(void *)(bytes + 0);
+    attn_normal_f32(seed, attn_stream("sketch.g1"), 0, 64 * 16, sketch_g1);
+    params->sketch_g1 = sketch_g1;
+    float *const sketch_g2 = (float *)(void *)(bytes + 4096);
+    attn_normal_f32(seed, attn_stream("sketch.g2"), 0, 64 * 16, sketch_g2);
+    params->sketch_g2 = sketch_g2;
+    return 0;
+}
+
+size_t local_blocks_polysketch_workspace(const struct attn_problem *problem)
+{
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+}
+
+int local_blocks_polysketch_forward(const struct attn_problem *problem, const struct local_blocks_polysketch_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"sketch.g1", ATTN_F32, 2, {64, 16}, offsetof(struct local_blocks_polysketch_params, sketch_g1), 1},
+    {"sketch.g2", ATTN_F32, 2, {64, 16}, offsetof(struct local_blocks_polysketch_params, sketch_g2), 1},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return local_blocks_polysketch_params_init((struct local_blocks_polysketch_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return local_blocks_polysketch_forward(problem, (const struct local_blocks_polysketch_params *)params, (const float *)q, (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+const struct attn_kernel local_blocks_polysketch_kernel = {
+    .name = "local_blocks_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 2, .param = param, .params_bytes = sizeof(struct local_blocks_polysketch_params),
+    .params_size = local_blocks_polysketch_params_size, .params_init = params_init_any, .workspace = local_blocks_polysketch_workspace, .forward = forward_any,
+};
