@@ -609,10 +609,9 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     const struct array *slot = &x->l->array[x->array[number]];
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     double none = v->op == GRAPH_REDUCE ? v->init : 0;
-    int rank = slot->rank, axes[MAX_RANK], online = v->online;
     if (x->ring < 0) x->ring = module_axis(x->m, "back", SIZE_CONSTANT, reach);
+    int rank = slot->rank, axes[MAX_RANK] = {x->ring}, online = v->online;
     for (int k = 1; k < rank; k++) axes[k] = slot->axes[k];
-    axes[0] = x->ring;
     int recent = new_tile(x, "recent", rank, axes), before = new_tile(x, "before", rank - 1, axes + 1);
     x->l->array[recent].shared = true;
     x->carried[number] = before;
