@@ -198,7 +198,6 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
 
-    if (spec->dtype == DTYPE_BF16 || spec->dtype == DTYPE_F16) diagnostics_error(d, spec->dtype_at, "dtype '%s' is not compiled yet", dtype_name(spec->dtype));
     if (spec->emit & EMIT_BACKWARD) build_not_yet(x, spec->emit_at, "emit 'backward'");
     if (spec->emit & EMIT_DECODE) build_not_yet(x, spec->emit_at, "emit 'decode'");
 

@@ -67,7 +67,20 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     }
 }
 
-/* Values that a float holds, so that the kernel gets the same ones: weights near 1, biases near 0, learned matrices that keep the size of a row. */
+/* The number as the kernel's inputs hold it. */
+static double as_stored(double x, enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_BF16: return attn_bf16_value(attn_bf16(x));
+    case DTYPE_F16: return attn_f16_value(attn_f16(x));
+    case DTYPE_F32:
+    case DTYPE_F64:
+    case DTYPE_I32: break;
+    }
+    return (double)(float)x;
+}
+
+/* Values that a float, and of inputs the storage type, holds, so that the kernel gets the same ones: weights near 1, biases near 0, learned matrices that keep the size of a row. */
 static void fill(struct sample *s, const struct graph *g, const struct problem_size *size, bool sorted, uint64_t *state, struct arena *arena)
 {
     for (int v = 0; v < g->values && s->tensors < MAX_TENSORS; v++) {
@@ -82,7 +95,7 @@ static void fill(struct sample *s, const struct graph *g, const struct problem_s
             if (weight) x = 1 + 0.1 * x;
             if (norm) x *= 0.1;
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
-            data[k] = (float)x;
+            data[k] = as_stored(x, value->op == GRAPH_INPUT ? g->module->dtype : DTYPE_F32);
         }
         if (value->integers) fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size), sorted, state);
         s->integers[s->tensors] = value->integers;
@@ -133,15 +146,26 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     return NULL;
 }
 
-/* The largest difference, as a share of what each row may be off by (`allowed`), or of its own size. */
-static double difference(const struct sample *s, const double *out, bool as_allowed)
+/* By how much the number that was rounded to `got` is off at least: rounding to a 16-bit type moves it by up to half of that type's unit there. */
+static double off_by(double got, double expected, enum dtype stored)
+{
+    bool bf16 = stored == DTYPE_BF16;
+    if (dtype_bytes(stored) != 2) return fabs(got - expected);
+    if (!bf16 && isinf(got) && (got > 0) == (expected > 0)) return fmax(65520 - fabs(expected), 0);
+    int least = bf16 ? -126 : -14, exponent = got == 0 || ilogb(got) < least ? least : ilogb(got);
+    double off = fabs(got - expected) - ldexp(1, exponent - (bf16 ? 8 : 11));
+    return off < 0 ? 0 : off;
+}
+
+/* The largest difference, as a share of what each row may be off by (`allowed`) before it is stored, or of its own size. */
+static double difference(const struct sample *s, const double *out, bool as_allowed, enum dtype stored)
 {
     double worst = 0;
     for (int64_t r = 0; r < s->elements / s->value_dim; r++) {
         const double *expected = s->expected + r * s->value_dim, *got = out + r * s->value_dim;
         double scale = as_allowed ? s->allowed[r] : row_largest(expected, s->value_dim);
         for (int64_t k = 0; k < s->value_dim; k++) {
-            double d = fabs(got[k] - expected[k]);
+            double d = off_by(got[k], expected[k], stored);
             if (d == 0) continue;
             d = scale > 0 ? d / scale : INFINITY;
             if (!(d <= worst)) worst = d;
@@ -169,7 +193,7 @@ static bool check_pass(const struct compilation *k, const struct pass *pass, voi
             complain(c->o, "after pass '%s': %s", pass->name, wrong);
             return c->good = false;
         }
-        double d = difference(s, c->out, false);
+        double d = difference(s, c->out, false, DTYPE_F64);
         if (!(d <= worst)) worst = d;
     }
     report(c, pass->name, worst, worst <= 1e-9, "of the row");
@@ -182,14 +206,27 @@ static void *converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
 {
     char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
     for (int64_t k = 0; data && k < n; k++) {
-        if (dtype == ATTN_I32)
-            ((int32_t *)(void *)data)[k] = (int32_t)t->data[k];
-        else if (dtype == ATTN_F64)
-            ((double *)(void *)data)[k] = t->data[k];
-        else
-            ((float *)(void *)data)[k] = (float)t->data[k];
+        switch (dtype) {
+        case ATTN_F32: ((float *)(void *)data)[k] = (float)t->data[k]; break;
+        case ATTN_BF16: ((uint16_t *)(void *)data)[k] = attn_bf16(t->data[k]); break;
+        case ATTN_F16: ((uint16_t *)(void *)data)[k] = attn_f16(t->data[k]); break;
+        case ATTN_F64: ((double *)(void *)data)[k] = t->data[k]; break;
+        case ATTN_I32: ((int32_t *)(void *)data)[k] = (int32_t)t->data[k]; break;
+        }
     }
     return data;
+}
+
+static double result_at(const void *result, int64_t k, enum attn_dtype dtype)
+{
+    switch (dtype) {
+    case ATTN_F32: return (double)((const float *)result)[k];
+    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)result)[k]);
+    case ATTN_F16: return attn_f16_value(((const uint16_t *)result)[k]);
+    case ATTN_F64: return ((const double *)result)[k];
+    case ATTN_I32: break;
+    }
+    return NAN;
 }
 
 static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, const struct problem_size *size, int threads, double *out)
@@ -201,7 +238,10 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
     const void *input[3] = {NULL, NULL, NULL};
     int error = result && workspace && params ? 0 : ATTN_EMEMORY;
     for (int t = 0; t < s->tensors && !error; t++) {
-        array[t] = converted(&s->tensor[t], s->count[t], s->integers[t] ? ATTN_I32 : kernel->dtype);
+        enum attn_dtype dtype = kernel->dtype;
+        for (int k = 0; k < kernel->params; k++)
+            if (strcmp(kernel->param[k].name, s->tensor[t].name) == 0) dtype = kernel->param[k].dtype;
+        array[t] = converted(&s->tensor[t], s->count[t], dtype);
         if (!array[t]) error = ATTN_EMEMORY;
         for (int k = 0; k < 3; k++)
             if (strcmp(s->tensor[t].name, (const char *const[]){"q", "k", "v"}[k]) == 0) input[k] = array[t];
@@ -209,7 +249,7 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
             if (strcmp(kernel->param[k].name, s->tensor[t].name) == 0) memcpy(params + kernel->param[k].offset, &array[t], sizeof array[t]);
     }
     if (!error) error = kernel->forward(&problem, params, input[0], input[1], input[2], result, workspace);
-    for (int64_t k = 0; k < s->elements && !error; k++) out[k] = kernel->dtype == ATTN_F64 ? ((double *)result)[k] : (double)((float *)result)[k];
+    for (int64_t k = 0; k < s->elements && !error; k++) out[k] = result_at(result, k, kernel->dtype);
     for (int t = 0; t < s->tensors; t++) attn_free(array[t]);
     attn_free(result);
     attn_free(workspace);
@@ -229,7 +269,7 @@ static enum status check_kernel(struct checking *c)
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
             status = STATUS_MACHINE;
         }
-        double d = difference(&c->sample[n], c->out, true);
+        double d = difference(&c->sample[n], c->out, true, c->p->spec->dtype);
         if (!(d <= worst)) worst = d;
     }
     kernel_unload(&loaded);

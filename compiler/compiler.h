@@ -161,7 +161,7 @@ struct spec {
     enum normalize_kind normalize;
     double sum_plus;
     int64_t linformer; /* size; 0: absent */
-    struct position project_at, block_at, dtype_at, algorithm_at, emit_at;
+    struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim;
     enum dtype dtype;
     enum algorithm_kind algorithm;
@@ -371,6 +371,7 @@ struct emitter {
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
+    bool uses_widened;         /* vectors of 16-bit elements that are read */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
@@ -389,7 +390,8 @@ void emit_wrapped(struct text *out, int indent, const char *text);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Vector types and the functions that x->uses asks for. */
 void emit_vector_functions(struct emitter *x);
-const char *emit_real(enum dtype dtype); /* the C type */
+const char *emit_real(enum dtype dtype);   /* the C type of what is computed with elements stored so */
+const char *emit_stored(enum dtype dtype); /* the C type of such an element */
 /* The functions of one compilation (emit_tasks.c). */
 void emit_tasks(struct emitter *x, struct text *out);
 /* "linear" or "rows", in their names. */

@@ -120,7 +120,7 @@ static void params_struct(const struct compilation *c, struct text *out)
 
 void emit_header(const struct compilation *c, const char *command, struct text *out)
 {
-    const char *name = c->spec->name, *real = emit_real(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
+    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
     if (*c->spec->description) comment_text(c->graph->module->arena, out, c->spec->description, 3);
     text_add(
@@ -138,8 +138,8 @@ void emit_header(const struct compilation *c, const char *command, struct text *
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
     text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,
-             real, real, real);
-    text_add(out, "    %s *out, void *workspace);\n", real);
+             stored, stored, stored);
+    text_add(out, "    %s *out, void *workspace);\n", stored);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
 }
 
@@ -151,6 +151,35 @@ static bool any_in_phases(const struct compilation *const *c, int compilations)
         if (emit_in_phases(c[k]->loops)) return true;
     return false;
 }
+
+static const char bf16_functions[] = "/* bf16 is the upper half of a float. */\n"
+                                     "union bits { uint32_t bits; float value; };\n"
+                                     "INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }\n"
+                                     "INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */\n"
+                                     "{\n"
+                                     "    const uint32_t x = (union bits){.value = value}.bits;\n"
+                                     "    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);\n"
+                                     "}\n\n";
+static const char f16_functions[] = "/* f16 has 5 bits of exponent and 10 of fraction. */\n"
+                                    "union bits { uint32_t bits; float value; };\n"
+                                    "INLINE float widened(uint16_t half)\n"
+                                    "{\n"
+                                    "    const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;\n"
+                                    "    union bits made = {x + (113u << 23)}; /* below the least exponent: without a leading one */\n"
+                                    "    made.value -= 0x1p-14f;\n"
+                                    "    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity and NaN stay */\n"
+                                    "    made.bits |= sign;\n"
+                                    "    return made.value;\n"
+                                    "}\n"
+                                    "INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */\n"
+                                    "{\n"
+                                    "    const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};\n"
+                                    "    uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;\n"
+                                    "    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* below the least exponent; the sum has rounded it */\n"
+                                    "    if (size.bits >= 0x477ff000) x = 0x7c00; /* 65520 and more: infinity */\n"
+                                    "    if (value != value) x = 0x7e00;\n"
+                                    "    return (uint16_t)(x | (given.bits >> 16 & 0x8000));\n"
+                                    "}\n\n";
 
 static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
@@ -189,7 +218,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
     text_add(
         out,
         "struct call { /* what every thread needs to know */\n    struct attn_problem p;\n    const struct %s_params *params;\n    const %s *q, *k, *v;\n    %s *out;\n};\n\n",
-        spec->name, emit_real(spec->dtype), emit_real(spec->dtype));
+        spec->name, emit_stored(spec->dtype), emit_stored(spec->dtype));
     if (any_in_phases(c, compilations))
         text_add(out, "struct part { /* of a thread in the work on a head */\n"
                       "    int64_t number, threads; /* it is thread `number` of these */\n"
@@ -202,6 +231,8 @@ static void preamble(const struct compilation *const *c, int compilations, const
                   "INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
                   "INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }\n"
                   "INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a %% b + b) %% b; }\n\n");
+    if (spec->dtype == DTYPE_BF16) text_add(out, "%s", bf16_functions);
+    if (spec->dtype == DTYPE_F16) text_add(out, "%s", f16_functions);
     if (ids_of(c[0]->meaning)) text_add(out, "%s", emit_ids_functions);
 }
 
@@ -240,7 +271,7 @@ static bool certain_target(const struct target *t)
 static void one_target(const struct compilation *const *c, int count, struct text *out)
 {
     const struct target *t = c[0]->target;
-    int element = c[0]->spec->dtype == DTYPE_F64 ? 8 : 4;
+    int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
     struct text rows = {0};
     struct emitter shared = {.c = c[0],
                              .l = c[0]->loops,
@@ -261,6 +292,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
         emit_tasks(&x, &rows);
         memcpy(shared.uses, x.uses, sizeof shared.uses);
         shared.uses_dot |= x.uses_dot;
+        shared.uses_widened |= x.uses_widened;
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);
@@ -325,7 +357,8 @@ static void params_functions(const struct compilation *c, struct text *out)
     const struct graph *g = c->meaning;
     struct arena *arena = g->module->arena;
     const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
-    const int64_t element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
+    const enum dtype made_in = dtype_of_sums(c->spec->dtype);
+    const int64_t element = dtype_bytes(made_in);
     int64_t arrays = 0, at = 0;
     const char *work = NULL;
     struct text made = {0};
@@ -344,12 +377,12 @@ static void params_functions(const struct compilation *c, struct text *out)
         switch (value->origin) {
         case ORIGIN_LEARNED: break;
         case ORIGIN_NORMAL:
-            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(c->spec->dtype), value->name, shape, field);
+            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(made_in), value->name, shape, field);
             break;
         case ORIGIN_ORTHOGONAL: {
             const char *one = arena_printf(arena, "attn_orthogonal_work(%s)", shape);
             work = work ? arena_printf(arena, "most_bytes(%s, %s)", work, one) : one;
-            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n", dtype_name(c->spec->dtype), value->name, shape, field,
+            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n", dtype_name(made_in), value->name, shape, field,
                      (long long)arrays);
             break;
         }
@@ -369,9 +402,22 @@ static void params_functions(const struct compilation *c, struct text *out)
     text_free(&made);
 }
 
+/* The runtime's name of a storage type. */
+static const char *described(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32: return "ATTN_F32";
+    case DTYPE_BF16: return "ATTN_BF16";
+    case DTYPE_F16: return "ATTN_F16";
+    case DTYPE_F64: return "ATTN_F64";
+    case DTYPE_I32: return "ATTN_I32";
+    }
+    return "";
+}
+
 static void entry_points(const struct compilation *c, bool phases, struct text *out)
 {
-    const char *name = c->spec->name, *real = emit_real(c->spec->dtype);
+    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
     const struct graph *g = c->meaning;
     int params = param_count(g);
     long long D = (long long)c->spec->head_dim, E = (long long)c->spec->value_dim;
@@ -402,7 +448,7 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n",
-        name, name, real, real, real, real);
+        name, name, stored, stored, stored, stored);
     text_add(out, "    if (!problem) return ATTN_EPOINTER;\n    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};\n");
     text_add(out, "    const int error = attn_problem_check(problem, %lld, %lld, &call.p);\n    if (error) return error;\n", D, E);
     text_add(out, "    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;\n");
@@ -445,11 +491,7 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
             if (g->value[v].op != GRAPH_PARAM) continue;
             const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL};
             int rank = param_shape(g, &g->value[v], shape, said);
-            text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name,
-                     g->value[v].integers          ? "ATTN_I32"
-                     : c->spec->dtype == DTYPE_F64 ? "ATTN_F64"
-                                                   : "ATTN_F32",
-                     rank);
+            text_add(out, "    {\"%s\", %s, %d, {", g->value[v].name, g->value[v].integers ? "ATTN_I32" : described(dtype_of_sums(c->spec->dtype)), rank);
             for (int k = 0; k < rank; k++) text_add(out, "%s%s", k ? ", " : "", shape[k]);
             text_add(out, "}, offsetof(struct %s_params, %s), %d},\n", name, emit_name(g->module->arena, g->value[v].name),
                      g->value[v].origin != ORIGIN_LEARNED);
@@ -464,12 +506,12 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
         out,
         "static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)\n{\n"
         "    return %s_forward(problem, (const struct %s_params *)params, (const %s *)q, (const %s *)k, (const %s *)v, (%s *)out, workspace);\n}\n\n",
-        name, name, real, real, real, real);
+        name, name, stored, stored, stored, stored);
     text_add(
         out,
         "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"%s\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n"
         "    .params = %d, .param = %s, .params_bytes = sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = params_init_any, .workspace = %s_workspace, .forward = forward_any,\n};\n",
-        name, name, ATTNC_VERSION, c->spec->dtype == DTYPE_F64 ? "ATTN_F64" : "ATTN_F32", D, E, params, params ? "param" : "NULL", name, name, name);
+        name, name, ATTNC_VERSION, described(c->spec->dtype), D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
 void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out)

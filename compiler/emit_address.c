@@ -168,7 +168,7 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         int64_t constant = 1;
         const char *text = NULL;
         if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */
-            return arena_printf(arena, "%lld", (long long)(x->l->slot / (a->dtype == DTYPE_F64 ? 8 : 4)));
+            return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
                 constant *= a->extent[s];

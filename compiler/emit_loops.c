@@ -108,10 +108,29 @@ static void emit_dot(struct emitter *x, const struct stmt *s)
               factor ? corner(x, s, &s->operand[2]) : "NULL", x->uses_rest ? ", " : "", x->uses_rest ? rest : "");
 }
 
+/* Whole vectors of 16-bit elements that lie in the tile as they come. */
+static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    const struct array *a = &x->l->array[from->of];
+    int lane = s->axes[s->rank - 1];
+    const struct axis *axis = &x->m->axis[lane];
+    if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT || axis->extent % x->lanes) return false;
+    x->uses_widened = true;
+    emit_line(x, "/* %s = %s, widened */", name_of(x, to), name_of(x, from));
+    for (int k = 0; k < s->rank; k++) {
+        const char *name = x->m->axis[s->axes[k]].name, *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, range(x, s->axes[k]), name, step);
+    }
+    emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix, emit_address(x, from));
+    return true;
+}
+
 /* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
 static void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    if (emit_copy_widened(x, s)) return;
     bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
@@ -127,6 +146,8 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, range(x, s->axes[k]), axis);
     }
     const char *value = emit_element(x, from);
+    if (dtype_bytes(x->l->array[from->of].dtype) == 2) value = arena_printf(x->m->arena, "widened(%s)", value);
+    if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
 }

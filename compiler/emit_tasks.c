@@ -7,7 +7,19 @@
 
 const char *emit_real(enum dtype dtype)
 {
-    return dtype == DTYPE_F64 ? "double" : "float";
+    return emit_stored(dtype_of_sums(dtype));
+}
+
+const char *emit_stored(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32: return "float";
+    case DTYPE_BF16:
+    case DTYPE_F16: return "uint16_t";
+    case DTYPE_F64: return "double";
+    case DTYPE_I32: return "int32_t";
+    }
+    return "";
 }
 
 static bool has_word(const char *text, const char *word)
@@ -73,7 +85,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array) ? "part->slots" : array->shared ? "part->shared" : x->phases ? "part->work" : "work";
-            text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", x->real, c, x->real, place, (long long)array->offset);
+            const char *stored = emit_stored(array->dtype);
+            text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place, (long long)array->offset);
             for (int k = 0; k < array->rank; k++) {
                 bool slots = x->m->axis[array->axes[k]].source == SIZE_CHUNKS;
                 text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
@@ -82,8 +95,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             text_add(out, "] */\n");
             continue;
         }
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", array->dtype == DTYPE_I32 ? "int32_t" : x->real, c,
-                 base(x, array));
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ", emit_stored(array->dtype), c, base(x, array));
         const char *row = arena_printf(x->m->arena, "%s_row", c);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = call->p.%s.row;\n", row, c);
         const char *head = arena_printf(x->m->arena, "%s_head", c);

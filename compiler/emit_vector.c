@@ -9,10 +9,24 @@ static const char types[] = "/* $LANES elements in a register; $mask compares th
                             "typedef $REAL stored_@ __attribute__((vector_size($BYTES), aligned(sizeof($REAL)), may_alias)); /* in memory, at any element */\n"
                             "typedef $BITS mask_@ __attribute__((vector_size($BYTES)));\n"
                             "typedef int64_t ints_@ __attribute__((vector_size($WIDE)));\n"
-                            "typedef double wide_@ __attribute__((vector_size($WIDE)));\n\n"
+                            "typedef double wide_@ __attribute__((vector_size($WIDE)));\n"
+                            "$HALVES\n"
                             "$TARGET INLINE vec_@ load_@(const $REAL *p) { return *(const stored_@ *)(const void *)p; }\n"
                             "$TARGET INLINE void store_@($REAL *p, vec_@ x) { *(stored_@ *)(void *)p = x; }\n"
                             "$TARGET INLINE vec_@ splat_@($REAL x) { return x - (vec_@){0}; }\n";
+
+static const char widened_bf16[] = "$TARGET INLINE vec_@ widened_@(const uint16_t *p) /* bf16 is the upper half of a float */\n"
+                                   "{\n"
+                                   "    return (vec_@)(__builtin_convertvector(*(const halves_@ *)(const void *)p, mask_@) << 16);\n"
+                                   "}\n";
+static const char
+    widened_f16[] = "$TARGET INLINE vec_@ widened_@(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */\n"
+                    "{\n"
+                    "    const mask_@ bits = __builtin_convertvector(*(const halves_@ *)(const void *)p, mask_@), x = (bits & 0x7fff) << 13;\n"
+                    "    const mask_@ normal = x + (112 << 23) + ((mask_@)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */\n"
+                    "    const vec_@ tiny = (vec_@)(x + (113 << 23)) - 0x1p-14f;\n"
+                    "    return (vec_@)((mask_@)pick_@((mask_@)(x < 0x00800000), tiny, (vec_@)normal) | (bits & 0x8000) << 16);\n"
+                    "}\n";
 
 static const char pick[] = "/* a where the mask is set, else b */\n"
                            "$TARGET INLINE vec_@ pick_@(mask_@ m, vec_@ a, vec_@ b) { return (vec_@)((m & (mask_@)a) | (~m & (mask_@)b)); }\n";
@@ -262,69 +276,76 @@ void emit_vector_functions(struct emitter *x)
     fill(&sine, narrow ? circle_f32 : circle_f64, suffix_pair);
     const char *lanes_pair[] = {"@", x->suffix, "$LANES", arena_printf(arena, "%d", x->lanes), NULL};
     if (x->uses_rest) fill(&rest, block_rest, lanes_pair);
-    const char *pairs[] = {"@",
-                           x->suffix,
-                           "$REAL",
-                           x->real,
-                           "$BITS",
-                           narrow ? "int32_t" : "int64_t",
-                           "$LANES",
-                           arena_printf(arena, "%d", x->lanes),
-                           "$BYTES",
-                           arena_printf(arena, "%d", x->c->target->vector_bytes),
-                           "$WIDE",
-                           arena_printf(arena, "%d", 8 * x->lanes),
-                           "$TARGET ",
-                           *target ? arena_printf(arena, "%s ", target) : "",
-                           "$IOTA",
-                           iota.data,
-                           "$CASES",
-                           cases.data ? cases.data : "",
-                           "$ROWS",
-                           arena_printf(arena, "%d", x->rows),
-                           "$VECTORS",
-                           arena_printf(arena, "%d", x->vectors),
-                           "$MAGNITUDE",
-                           narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)",
-                           "$SHIFT",
-                           narrow ? "30" : "62",
-                           "$SINE",
-                           sine.data,
-                           "$PARAMETER",
-                           x->uses_rest ? arena_printf(arena, ", %s *rest", x->real) : "",
-                           "$REST_ARGUMENT",
-                           x->uses_rest ? ", rest" : "",
-                           "$REST_NULL",
-                           x->uses_rest ? ", NULL" : "",
-                           "$REST",
-                           rest.data ? rest.data : "",
-                           "$ARGUMENT",
-                           argument,
-                           "$LEFT",
-                           x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
-                           "$mask",
-                           arena_printf(arena, "mask_%s", x->suffix),
-                           "$ints",
-                           arena_printf(arena, "ints_%s", x->suffix),
-                           "$wide",
-                           arena_printf(arena, "wide_%s", x->suffix),
-                           "$FARTHEST",
-                           narrow ? "89.0f" : "710.0",
-                           "$MAGIC",
-                           narrow ? "12582912.0f" : "6755399441055744.0",
-                           "$LOG2E",
-                           narrow ? "1.44269504f" : "1.4426950408889634074",
-                           "$LN2_HIGH",
-                           narrow ? "0.693145751953125f" : "0.693147180369123816490",
-                           "$LN2_LOW",
-                           narrow ? "1.4286068203094172e-06f" : "1.90821492927058770002e-10",
-                           "$F",
-                           narrow ? "f" : "",
-                           NULL};
+    const char *pairs[] = {
+        "@",
+        x->suffix,
+        "$REAL",
+        x->real,
+        "$BITS",
+        narrow ? "int32_t" : "int64_t",
+        "$LANES",
+        arena_printf(arena, "%d", x->lanes),
+        "$BYTES",
+        arena_printf(arena, "%d", x->c->target->vector_bytes),
+        "$HALVES",
+        x->uses_widened ? arena_printf(arena, "typedef uint16_t halves_%s __attribute__((vector_size(%d), aligned(2), may_alias));\n", x->suffix, 2 * x->lanes)
+                        : "",
+        "$WIDE",
+        arena_printf(arena, "%d", 8 * x->lanes),
+        "$TARGET ",
+        *target ? arena_printf(arena, "%s ", target) : "",
+        "$IOTA",
+        iota.data,
+        "$CASES",
+        cases.data ? cases.data : "",
+        "$ROWS",
+        arena_printf(arena, "%d", x->rows),
+        "$VECTORS",
+        arena_printf(arena, "%d", x->vectors),
+        "$MAGNITUDE",
+        narrow ? "0x7fffffff" : "INT64_C(0x7fffffffffffffff)",
+        "$SHIFT",
+        narrow ? "30" : "62",
+        "$SINE",
+        sine.data,
+        "$PARAMETER",
+        x->uses_rest ? arena_printf(arena, ", %s *rest", x->real) : "",
+        "$REST_ARGUMENT",
+        x->uses_rest ? ", rest" : "",
+        "$REST_NULL",
+        x->uses_rest ? ", NULL" : "",
+        "$REST",
+        rest.data ? rest.data : "",
+        "$ARGUMENT",
+        argument,
+        "$LEFT",
+        x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
+        "$mask",
+        arena_printf(arena, "mask_%s", x->suffix),
+        "$ints",
+        arena_printf(arena, "ints_%s", x->suffix),
+        "$wide",
+        arena_printf(arena, "wide_%s", x->suffix),
+        "$FARTHEST",
+        narrow ? "89.0f" : "710.0",
+        "$MAGIC",
+        narrow ? "12582912.0f" : "6755399441055744.0",
+        "$LOG2E",
+        narrow ? "1.44269504f" : "1.4426950408889634074",
+        "$LN2_HIGH",
+        narrow ? "0.693145751953125f" : "0.693147180369123816490",
+        "$LN2_LOW",
+        narrow ? "1.4286068203094172e-06f" : "1.90821492927058770002e-10",
+        "$F",
+        narrow ? "f" : "",
+        NULL};
     const bool *uses = x->uses;
     bool turns = uses[EXPR_SIN] || uses[EXPR_COS];
     fill(x->out, types, pairs);
-    if (uses[EXPR_SELECT] || uses[EXPR_MAX] || uses[EXPR_MIN] || uses[EXPR_EXP2] || uses[EXPR_EXP] || uses[EXPR_TANH] || turns) fill(x->out, pick, pairs);
+    if (uses[EXPR_SELECT] || uses[EXPR_MAX] || uses[EXPR_MIN] || uses[EXPR_EXP2] || uses[EXPR_EXP] || uses[EXPR_TANH] || turns ||
+        (x->uses_widened && x->m->dtype == DTYPE_F16))
+        fill(x->out, pick, pairs);
+    if (x->uses_widened) fill(x->out, x->m->dtype == DTYPE_F16 ? widened_f16 : widened_bf16, pairs);
     if (uses[EXPR_INDEX]) fill(x->out, lane, pairs);
     if (uses[EXPR_DRAWN]) fill(x->out, drawn, pairs);
     if (uses[EXPR_MAX]) fill(x->out, maximum, pairs);

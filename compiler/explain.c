@@ -131,7 +131,7 @@ static void explain_algorithm(const struct product *p)
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
         return;
     }
-    long long columns = (long long)p->spec->value_dim + 1, element = p->spec->dtype == DTYPE_F64 ? 8 : 4;
+    long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
     printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
            (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
     explain_states(linear);
@@ -187,7 +187,7 @@ static void explain(const struct product *p)
 
     section("Cost");
     printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
-    long long element = spec->dtype == DTYPE_F64 ? 8 : 4, keys = element * (long long)(spec->head_dim + spec->value_dim);
+    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
     printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
            (double)products * (double)c->tile_q / (double)keys);
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);

@@ -1,4 +1,4 @@
-/* The names of the storage types. */
+/* The storage types: names, sizes, and what is computed with them. */
 #include "ir.h"
 
 #include <string.h>
@@ -18,4 +18,21 @@ bool dtype_parse(const char *text, enum dtype *dtype)
             return true;
         }
     return false;
+}
+
+int dtype_bytes(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_BF16:
+    case DTYPE_F16: return 2;
+    case DTYPE_F32:
+    case DTYPE_I32: return 4;
+    case DTYPE_F64: return 8;
+    }
+    return 0;
+}
+
+enum dtype dtype_of_sums(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
 }

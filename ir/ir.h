@@ -56,6 +56,8 @@ const char *nearest_word(const char *text, const char *const *words);
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32 /* of parameters only */ };
 const char *dtype_name(enum dtype dtype); /* "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
+int dtype_bytes(enum dtype dtype);
+enum dtype dtype_of_sums(enum dtype dtype); /* what is computed in where elements are stored so: f32, or f64 for f64 */
 
 /* ---- axes and scalar expressions (expr.c) ---- */
 
@@ -107,7 +109,7 @@ struct expr {
 struct module {
     struct arena *arena;
     const char *name;
-    enum dtype dtype;
+    enum dtype dtype; /* of the inputs and the output; all else is in dtype_of_sums(dtype) */
     int axes;
     struct axis axis[MAX_AXES];
     int exprs;

@@ -69,7 +69,7 @@ static const char *array_check(const struct scope *c, int number)
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
     if (a->kind != ARRAY_TILE) return NULL;
-    int64_t bytes = a->dtype == DTYPE_F64 ? 8 : a->dtype == DTYPE_F32 ? 4 : 2;
+    int64_t bytes = dtype_bytes(a->dtype);
     for (int k = 0; k < a->rank; k++) {
         if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
         if (m->axis[a->axes[k]].source == SIZE_CHUNKS && a->extent[k] != 1) return "a chunk has one slot";

@@ -45,6 +45,8 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
 
 /* ---- what a kernel says of itself: NAME_kernel ---- */
 
+/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its bits in a uint16_t: kernels widen
+   what they read, compute in float, and round what they write. Parameters of 16-bit kernels are float. I32 is of parameters alone. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 struct attn_param {
@@ -71,6 +73,14 @@ struct attn_kernel {
 size_t attn_dtype_size(enum attn_dtype dtype);
 /* The shape of parameter p for a problem, in shape[0 .. p->rank). */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
+
+/* ---- elements of 16 bits (half.c) ---- */
+
+/* The nearest one, of two as near the even one; what is too large becomes infinity, NaN stays. */
+uint16_t attn_bf16(double value);
+uint16_t attn_f16(double value);
+double attn_bf16_value(uint16_t bits);
+double attn_f16_value(uint16_t bits);
 
 /* ---- memory and time for callers (memory.c, timer.c) ---- */
 
@@ -129,7 +139,7 @@ struct attn_array {
     int64_t shape[8];
     void *data; /* contiguous, C order; attn_array_free gives it back */
 };
-/* Reads f2, f4, f8 (little or big endian) as they are or converted to `dtype` (F32, F64), integers to I32 only (out of range is ATTN_EFORMAT).
+/* Reads f2, f4, f8 (little or big endian) as they are or converted to `dtype` (rounded once), integers to I32 only (out of range is ATTN_EFORMAT).
    Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT; then `message` (of message_bytes) says what is wrong with the file, without its name. */
 int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message, size_t message_bytes);
 /* Writes the file whole or not at all (a temporary file beside it, renamed). BF16 is written as f4. Returns 0, ATTN_EIO or ATTN_EMEMORY, with a message. */

@@ -61,7 +61,7 @@ static int tile_axes(const struct lowering *x, const struct value *v, int *axes)
 
 static int new_tile(struct lowering *x, const char *name, int rank, const int *axes)
 {
-    struct array a = {.kind = ARRAY_TILE, .dtype = x->m->dtype, .rank = rank, .offset = -1};
+    struct array a = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(x->m->dtype), .rank = rank, .offset = -1};
     for (int k = 0; k < rank; k++) {
         a.axes[k] = axes[k];
         a.extent[k] = axes[k] == x->lane ? x->c->tile_q : axes[k] == x->stream ? x->c->tile_k : axes[k] == x->chunk ? 1 : x->m->axis[axes[k]].extent;
@@ -289,7 +289,9 @@ static void lower_sum(struct lowering *x, int number)
 static void lower_array(struct lowering *x, int number, enum array_kind kind)
 {
     const struct value *v = &x->g->value[number];
-    struct array a = {.kind = kind, .name = v->name, .dtype = kind == ARRAY_TABLE ? DTYPE_F64 : x->m->dtype, .rank = v->rank, .offset = -1, .data = v->data};
+    struct array a = {.kind = kind, .name = v->name, .dtype = dtype_of_sums(x->m->dtype), .rank = v->rank, .offset = -1, .data = v->data};
+    if (kind == ARRAY_INPUT) a.dtype = x->m->dtype;
+    if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
     if (v->integers) a.dtype = DTYPE_I32;
     x->array[number] = loops_array(x->l, a);

@@ -1,5 +1,6 @@
 /* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a tile whose last axis
-   is the lanes; as far out as the loops over its axes allow. */
+   is the lanes; as far out as the loops over its axes allow. So is one of 16-bit elements, whatever its order: the copy widens each of them once, and
+   every other statement reads what can be computed with. */
 #include "../compiler.h"
 
 enum { MAX_DEPTH = 12 };
@@ -9,17 +10,17 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
 {
     if (a->kind == ARRAY_TILE || !ref_uses_axis(r, lane)) return true;
     const struct axis *axis = &c->loops->module->axis[lane];
-    int64_t lanes = c->target->vector_bytes / (a->dtype == DTYPE_F64 ? 8 : 4);
+    int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile. Loops over batches, heads and
-   chunks fix their axis. */
+/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile, whose last axis is the lanes, or with a lane of -1
+   as it comes. Loops over batches, heads and chunks fix their axis. */
 static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
 {
     const struct array *a = &l->array[from];
     struct array tile = {
-        .kind = ARRAY_TILE, .dtype = l->module->dtype, .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
+        .kind = ARRAY_TILE, .dtype = dtype_of_sums(a->dtype), .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
     for (int pass = 0; pass < 2; pass++) /* the lanes come last */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
@@ -41,7 +42,7 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
     }
     struct stmt **at = &loops[outer]->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
-        if ((*at)->operand[0].of == from) return (*at)->assign[0].to.of;
+        if ((*at)->operand[0].of == from && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane)) return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     int made = loops_array(l, tile);
     copy->rank = tile.rank;
@@ -55,15 +56,28 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
     return made;
 }
 
-static void walk(const struct compilation *c, struct stmt *s, struct stmt **loops, int depth)
+/* The operand of a statement becomes one of the array's copy. */
+static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
+{
+    const struct ref old = *r;
+    int tile = packed(l, loops, depth, old.of, lane, lane_extent);
+    const struct array *from = &l->array[old.of], *to = &l->array[tile];
+    *r = (struct ref){.of = tile, .rank = to->rank};
+    for (int t = 0; t < to->rank; t++)
+        for (int f = 0; f < from->rank; f++)
+            if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
+}
+
+/* First for the lanes; then what is left to widen, which may read the copies made so far. */
+static void walk(const struct compilation *c, struct stmt *s, struct stmt **loops, int depth, bool left)
 {
     struct loops *l = c->loops;
     for (; s; s = s->next) {
         if (s->op == LOOPS_FOR && depth < MAX_DEPTH) {
             loops[depth] = s;
-            walk(c, s->body, loops, depth + 1);
+            walk(c, s->body, loops, depth + 1, left);
         } else if (s->op == LOOPS_IF)
-            walk(c, s->body, loops, depth);
+            walk(c, s->body, loops, depth, left);
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0) continue;
         int lane = s->axes[s->rank - 1];
         int64_t extent = l->module->axis[lane].source == SIZE_CONSTANT ? l->module->axis[lane].extent : 0;
@@ -71,14 +85,12 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
             if (loops[f]->axis == lane) extent = loops[f]->step;
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
-            if (!extent || along_lanes(c, r, &l->array[r->of], lane)) continue;
-            struct ref old = *r;
-            int tile = packed(l, loops, depth, old.of, lane, extent);
-            const struct array *from = &l->array[old.of], *to = &l->array[tile];
-            *r = (struct ref){.of = tile, .rank = to->rank};
-            for (int t = 0; t < to->rank; t++)
-                for (int f = 0; f < from->rank; f++)
-                    if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
+            const struct array *a = &l->array[r->of];
+            bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
+            if (left && narrow)
+                read_copy(l, loops, depth, r, -1, 0);
+            else if (!left && extent && !along_lanes(c, r, a, lane))
+                read_copy(l, loops, depth, r, lane, extent);
         }
     }
 }
@@ -86,5 +98,6 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
 void pass_pack(struct compilation *c)
 {
     struct stmt *loops[MAX_DEPTH] = {NULL};
-    walk(c, c->loops->body, loops, 0);
+    walk(c, c->loops->body, loops, 0, false);
+    walk(c, c->loops->body, loops, 0, true);
 }

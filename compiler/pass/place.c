@@ -71,7 +71,7 @@ static int stretch(struct placing *x, const struct stmt *s, int now)
 /* Bytes of a tile, padded. */
 static int64_t pad(const struct compilation *c, struct array *array)
 {
-    int64_t element = array->dtype == DTYPE_F64 ? 8 : 4, lanes = c->target->vector_bytes / element, elements = 1;
+    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / element, elements = 1;
     if (array->rank > 0) array->extent[array->rank - 1] = (array->extent[array->rank - 1] + lanes - 1) / lanes * lanes;
     for (int k = 0; k < array->rank; k++) elements *= array->extent[k];
     return (elements * element + 63) / 64 * 64;

@@ -58,7 +58,7 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
 void pass_tile(struct compilation *c)
 {
     check_knobs(c);
-    int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = c->spec->dtype == DTYPE_F64 ? 8 : 4;
+    int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
     int64_t tile_k = 144;

@@ -1,5 +1,7 @@
 """The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare meet in some kernel,
 and every kernel runs over the edges of its blocks, with grouped heads and with n_q other than n_k."""
+import itertools
+
 from cover import cover
 
 COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
@@ -26,12 +28,14 @@ SIZES = {'8x24': (8, 24), '16': (16, None), '24x40': (24, 40)}
 PREPARE = {'nothing': [], 'layernorm': ['layernorm'], 'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
 CHOSEN = list(PREPARE)
 PREPARE['short'] = [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 0.5}}]
-COMMON = {'dtype': ['f32', 'f64'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
+COMMON = {'dtype': ['f32', 'f64', 'half'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
+HALVES = itertools.cycle(['bf16', 'f16'])   # `half` is one and the other
 
 
 def spec_of(row, similarity, head_dim):
     head, value = SIZES[row['sizes']]
-    spec = {'similarity': similarity, 'dtype': row['dtype'], 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
+    dtype = next(HALVES) if row['dtype'] == 'half' else row['dtype']
+    spec = {'similarity': similarity, 'dtype': dtype, 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
             'normalize': NORMALIZE[row['normalize']], 'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}), **EVERY_PLACE[row['place']]}
     if spec['dtype'] == 'f64' and row['block'] == '256':
         spec['block'] = 100           # the definitions in 80 bits are slow
@@ -159,7 +163,7 @@ def cases():
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
     for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query far from most keys
         spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}}, 'mask': 'causal', 'normalize': 'none',
-                'dtype': COMMON['dtype'][turn % 2 if turn > 1 else 0], 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
+                'dtype': 'f64' if turn == 3 else 'f32', 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
         yield 'far-' + weight, spec, [((1500, 1500), (1, 1), 1, 2), ((97, 700), (4, 2), 1, 1), ((300, 97), (2, 1), 1, 3)]
 
 
@@ -170,6 +174,6 @@ LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * p
 def long_cases():
     """(name, spec, n)"""
     for turn, (name, weight) in enumerate(LONG.items()):
-        for dtype in COMMON['dtype'] if turn else ['f32']:   # sums of either sign drift in f64, which keeps no rest of them
+        for dtype in ['f32', 'f64'] if turn else ['f32']:   # sums of either sign drift in f64, which keeps no rest of them
             yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype), 'similarity': {'custom': {'weight': weight}}, 'mask': 'causal', 'dtype': dtype,
                                                  'normalize': 'none' if turn == 0 else 'sum', 'algorithm': 'linear', 'shape': {'head_dim': 8}}, 200000

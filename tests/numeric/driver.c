@@ -81,12 +81,30 @@ static double number(uint64_t array, uint64_t at)
     return 2 * sum - 3;
 }
 
-static void store(void *data, size_t at, double x)
+static void store(void *data, size_t at, double x, enum attn_dtype dtype)
 {
-    if (kernel->dtype == ATTN_F64)
-        ((double *)data)[at] = x;
-    else
-        ((float *)data)[at] = (float)x;
+    switch (dtype) {
+    case ATTN_F32: ((float *)data)[at] = (float)x; break;
+    case ATTN_BF16: ((uint16_t *)data)[at] = attn_bf16(x); break;
+    case ATTN_F16: ((uint16_t *)data)[at] = attn_f16(x); break;
+    case ATTN_F64: ((double *)data)[at] = x; break;
+    case ATTN_I32: ((int32_t *)data)[at] = (int32_t)x; break;
+    }
+}
+
+static double stored(const unsigned char *data, size_t at)
+{
+    double wide = 0;
+    float narrow = 0;
+    uint16_t half = 0;
+    switch (kernel->dtype) {
+    case ATTN_BF16: memcpy(&half, data + at * sizeof half, sizeof half); return attn_bf16_value(half);
+    case ATTN_F16: memcpy(&half, data + at * sizeof half, sizeof half); return attn_f16_value(half);
+    case ATTN_F64: memcpy(&wide, data + at * sizeof wide, sizeof wide); return wide;
+    case ATTN_F32:
+    case ATTN_I32: memcpy(&narrow, data + at * sizeof narrow, sizeof narrow); return (double)narrow;
+    }
+    return NAN;
 }
 
 /* ---- one call ---- */
@@ -125,12 +143,12 @@ static struct block input_new(uint64_t array, struct attn_strides given, int64_t
     struct attn_strides s = filled_in(given, heads, n, width);
     size_t size = attn_dtype_size(kernel->dtype), count = elements(s, batch, heads, n, width);
     struct block b = block_new(count * size, size, front);
-    for (size_t i = 0; i < count; i++) store(b.data, i, (double)NAN);
+    for (size_t i = 0; i < count; i++) store(b.data, i, (double)NAN, kernel->dtype);
     uint64_t at = 0;
     for (int64_t x = 0; x < batch; x++) {
         for (int64_t h = 0; h < heads; h++) {
             for (int64_t i = 0; i < n; i++) {
-                for (int64_t d = 0; d < width; d++) store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++));
+                for (int64_t d = 0; d < width; d++) store(b.data, (size_t)(x * s.batch + h * s.head + i * s.row + d), number(array, at++), kernel->dtype);
             }
         }
     }
@@ -167,12 +185,8 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            if (kernel->param[p].dtype == ATTN_I32) /* runs of keys that share an id, in ascending order */
-                ((int32_t *)(void *)c.param[p].data)[i] = (int32_t)(i / 29) - 3;
-            else if (kernel->param[p].dtype == ATTN_F64)
-                ((double *)(void *)c.param[p].data)[i] = x;
-            else
-                ((float *)(void *)c.param[p].data)[i] = (float)x;
+            if (kernel->param[p].dtype == ATTN_I32) x = (double)(i / 29 - 3); /* runs of keys that share an id, in ascending order */
+            store(c.param[p].data, (size_t)i, x, kernel->param[p].dtype);
         }
         memcpy((char *)c.params + kernel->param[p].offset, &(void *){c.param[p].data}, sizeof(void *));
     }
@@ -233,15 +247,7 @@ static unsigned char *answer(struct shape s, enum layout layout, int threads, in
     *bytes = (size_t)(s.batch * s.heads * s.n_q * kernel->value_dim) * attn_dtype_size(kernel->dtype);
     unsigned char *result = call_result(&c);
     for (size_t i = 0; i < *bytes / attn_dtype_size(kernel->dtype); i++) {
-        double x = 0;
-        if (kernel->dtype == ATTN_F64)
-            memcpy(&x, result + i * sizeof x, sizeof x);
-        else {
-            float narrow = 0;
-            memcpy(&narrow, result + i * sizeof narrow, sizeof narrow);
-            x = (double)narrow;
-        }
-        if (!isfinite(x)) {
+        if (!isfinite(stored(result, i))) {
             FAIL("a result is not finite (B%lld H%lld G%lld nq%lld nk%lld, %s)", (long long)s.batch, (long long)s.heads, (long long)s.kv_heads,
                  (long long)s.n_q, (long long)s.n_k, layout_name[layout]);
             break;

@@ -134,6 +134,21 @@ static void test_read_narrowing(void)
     attn_array_free(&array);
 }
 
+/* Every number of 16 bits is what its bits say, and rounds to itself. */
+static void test_half(void)
+{
+    int wrong = 0;
+    for (uint32_t bits = 0; bits <= 0xffff; bits++) {
+        double f16 = attn_f16_value((uint16_t)bits), bf16 = attn_bf16_value((uint16_t)bits);
+        wrong += isnan(f16) != ((bits & 0x7fff) > 0x7c00) || isnan(bf16) != ((bits & 0x7fff) > 0x7f80);
+        if (!isnan(f16)) wrong += attn_f16(f16) != bits;
+        if (!isnan(bf16)) wrong += attn_bf16(bf16) != bits;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT(attn_f16_value(0x3c01) == 1 + 0x1p-10 && attn_f16_value(0x8001) == -0x1p-24 && attn_f16_value(0x7bff) == 65504);
+    CU_ASSERT(attn_bf16_value(0x3f81) == 1 + 0x1p-7 && attn_bf16_value(0x0001) == 0x1p-133 && attn_bf16_value(0xff80) == -INFINITY);
+}
+
 static void test_read_integers(void)
 {
     static const char *const descr[] = {"|i1", "<i2", "<i4", "<i8", ">i4", ">i8"};
@@ -430,10 +445,10 @@ int main(void)
     }
     snprintf(path, sizeof path, "%s/array.npy", folder);
 #define TEST(name) {#name, test_##name}
-    static const struct unit_test tests[] = {TEST(read_versions),         TEST(read_conversions), TEST(read_narrowing), TEST(read_integers),
-                                             TEST(read_empty_and_scalar), TEST(read_malformed),   TEST(read_io_errors), TEST(write_round_trips),
-                                             TEST(write_errors),          TEST(problem_strides),  TEST(problem_sizes),  TEST(kernel_description),
-                                             TEST(memory_and_time),       TEST(error_sentences)};
+    static const struct unit_test tests[] = {
+        TEST(read_versions),  TEST(read_conversions),   TEST(read_narrowing),    TEST(read_integers),   TEST(read_empty_and_scalar),
+        TEST(read_malformed), TEST(read_io_errors),     TEST(write_round_trips), TEST(write_errors),    TEST(problem_strides),
+        TEST(problem_sizes),  TEST(kernel_description), TEST(memory_and_time),   TEST(error_sentences), TEST(half)};
     int result = unit_tests_run("runtime", tests, sizeof tests / sizeof *tests);
     unlink(path);
     if (rmdir(folder) != 0) { /* a temporary file was left behind */

@@ -1,0 +1,2505 @@
+/* polysketch_r32_local_f16.c, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
+   polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16, its states in f32
+   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph polysketch_r32_local_f16 f16
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     axis r 32
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = reduce sum 0 [b g j] %1
+     %4 = map [b g j d] sub(%1, mul(%3, 0.015625))
+     %5 = map [b g j d] mul(%4, %4)
+     %6 = reduce sum 0 [b g j] %5
+     %7 = map [b g j] div(1.0, sqrt(add(mul(%6, 0.015625), 1e-05)))
+     %8 = map [b g j d] mul(%4, %7)
+     %9 = reduce sum 0 [b g m i] %0
+     %10 = map [b g m i d] sub(%0, mul(%9, 0.015625))
+     %11 = map [b g m i d] mul(%10, %10)
+     %12 = reduce sum 0 [b g m i] %11
+     %13 = map [b g m i] div(1.0, sqrt(add(mul(%12, 0.015625), 1e-05)))
+     %14 = map [b g m i d] mul(%10, %13)
+     %15 = param sketch.g1 normal [d r]
+     %16 = contract [b g m i r] %14 %15
+     %17 = param sketch.g2 normal [d r]
+     %18 = contract [b g m i r] %14 %17
+     %19 = map [b g m i r] mul(mul(%16, %18), 0.17677669529663687)
+     %20 = contract [b g j r] %8 %15
+     %21 = contract [b g j r] %8 %17
+     %22 = map [b g j r] mul(mul(%20, %21), 0.17677669529663687)
+     %23 = contract [b g m i j] %19 %22
+     %24 = contract [b g m i j] %14 %8
+     %25 = map [b g m i j] select(eq(div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 256)), 256), div(sub(j,
+         floormod(j, 256)), 256)), mul(mul(%24, %24), mul(%24, %24)), mul(%23, %23))
+     %26 = reduce sum 0 [b g m i] %25 where le(j, add(i, sub(size(j), size(i))))
+     %27 = contract [b g m i e] %25 %2 where le(j, add(i, sub(size(j), size(i))))
+     %28 = map [b g m i e] select(eq(add(%26, 1.0), 0.0), 0.0, div(%27, add(%26, 1.0)))
+     output %28
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+   Linear from 1029 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 619648 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 972288 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 619648 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 972288 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 356480 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 972288 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp polysketch_r32_local_f16.c … -lattnrt -lm */
+#include "polysketch_r32_local_f16.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct polysketch_r32_local_f16_params *params;
+    const uint16_t *q, *k, *v;
+    uint16_t *out;
+};
+
+struct part { /* of a thread in the work on a head */
+    int64_t number, threads; /* it is thread `number` of these */
+    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+};
+
+/* Waits for the others. */
+INLINE void meet(const struct part *part)
+{
+#ifdef _OPENMP
+    if (part->threads > 1) {
+#pragma omp barrier
+    }
+#else
+    (void)part;
+#endif
+}
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* f16 has 5 bits of exponent and 10 of fraction. */
+union bits { uint32_t bits; float value; };
+INLINE float widened(uint16_t half)
+{
+    const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
+    union bits made = {x + (113u << 23)}; /* below the least exponent: without a leading one */
+    made.value -= 0x1p-14f;
+    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity and NaN stay */
+    made.bits |= sign;
+    return made.value;
+}
+INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */
+{
+    const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
+    uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
+    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* below the least exponent; the sum has rounded it */
+    if (size.bits >= 0x477ff000) x = 0x7c00; /* 65520 and more: infinity */
+    if (value != value) x = 0x7e00;
+    return (uint16_t)(x | (given.bits >> 16 & 0x8000));
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+typedef uint16_t halves_v4 __attribute__((vector_size(32), aligned(2), may_alias));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_v4 bits = __builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4), x = (bits & 0x7fff) << 13;
+    const mask_v4 normal = x + (112 << 23) + ((mask_v4)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */
+    const vec_v4 tiny = (vec_v4)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_v4)((mask_v4)pick_v4((mask_v4)(x < 0x00800000), tiny, (vec_v4)normal) | (bits & 0x8000) << 16);
+}
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 199808); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 347264); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 348288); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 349312); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 414848); /* [e: 64, i: 256] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
+    float *const v_tile = (float *)(void *)(work + 582784); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query + i, splat_v4(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v4(q_tile + d * 256 + i);
+        }
+        store_v4(query + i, load_v4(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_3 + i, splat_v4(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+        vec_v4 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
+        }
+    }
+    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_v4(4, 256, 32, 64,
+           sketch_g1, 1, 32, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_v4(4, 256, 32, 64,
+           sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    /* query_5 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 16)
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 144 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_new6 = k_tile_4 - t_5;
+                store_v4(k_tile + d * 144 + j, k_tile_new6);
+                key_3_in += k_tile_new6 * k_tile_new6;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_7);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v4(3, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v4(3, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+            }
+        }
+        /* score[j][i] = sum over r of key_5 * query_5 */
+        dot_v4(4, 256, j1 - j0, 32,
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_v4(4, 256, j1 - j0, 64,
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_8 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+            const ints_v4 r10 = t_9 % 256;
+            const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_2_12 = load_v4(score_2 + j * 256 + i);
+                const vec_v4 t_13 = score_2_12 * score_2_12;
+                const vec_v4 score_14 = load_v4(score + j * 256 + i);
+                store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_13 *
+                    t_13, score_14 * score_14));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i),
+                        splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v4(score + j * 256 + i);
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] += sum over j of v_tile * score */
+        dot_v4(4, 256, 64, j1 - j0,
+               v_tile, 1, 64, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_17 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_18 = t_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 256 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 256 + i]);
+}
+
+/* States begin with no key. */
+TARGET_v4 static void polysketch_r32_local_f16_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried + f, splat_v4(0.0f));
+        store_v4(carried_rest + f, splat_v4(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
+            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 16) {
+        store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 16) {
+            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 16)
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            vec_v4 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v4(k_tile + d * 64 + j);
+            }
+            store_v4(key + j, load_v4(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new2 = k_tile_0 - t_1;
+                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v4(4, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v4(4, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v_tile */
+            dot_v4(4, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v_tile, 64, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v4 static void polysketch_r32_local_f16_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_new4 = load_v4(carried + f);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 35360 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 16) {
+                const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
+                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[m * q_head + (i0 + i) * q_row + d]) : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + i, splat_v4(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v4(q_tile + d * 64 + i);
+                }
+                store_v4(query + i, load_v4(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + i, splat_v4(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_7 = load_v4(query + i) * 0.015625f;
+                vec_v4 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
+                }
+                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                }
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v4(4, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v4(4, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_9 + i, splat_v4(0.0f));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_rest + i, splat_v4(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 query_9_in = {0};
+                    vec_v4 query_9_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
+                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_v4){0};
+                        }
+                    }
+                    query_9_in += query_9_in_whole;
+                    store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+                }
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_v4(4, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+                /* v_tile_2 = v, widened */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e += 16)
+                        store_v4(v_tile_2 + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                /* key_9 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_9 + j, splat_v4(0.0f));
+                }
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    vec_v4 key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_v4(k_tile_2 + d * 64 + j);
+                    }
+                    store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_11 + j, splat_v4(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_12 = load_v4(key_9 + j) * 0.015625f;
+                    vec_v4 key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_v4(key_11 + j, load_v4(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot_v4(4, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                /* score = (score * score) * (score * score) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_15 = load_v4(score + j * 64 + i);
+                        const vec_v4 t_16 = score_15 * score_15;
+                        store_v4(score + j * 64 + i, t_16 * t_16);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_18 = (i0 + i + lane_v4) + t_17;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_18) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 64 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v_tile_2 * score */
+                dot_v4(4, 64, 64, j1 - j0,
+                       v_tile_2, 1, 64, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_19 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
+                const mask_v4 t_20 = t_19 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_19));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v4 static void polysketch_r32_local_f16_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_v4(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_v4(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_queries_v4(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+typedef uint16_t halves_v3 __attribute__((vector_size(16), aligned(2), may_alias));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_v3 bits = __builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3), x = (bits & 0x7fff) << 13;
+    const mask_v3 normal = x + (112 << 23) + ((mask_v3)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */
+    const vec_v3 tiny = (vec_v3)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_v3)((mask_v3)pick_v3((mask_v3)(x < 0x00800000), tiny, (vec_v3)normal) | (bits & 0x8000) << 16);
+}
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = least(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
+    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
+    float *const score_2 = (float *)(void *)(work + 199808); /* [j: 144, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 347264); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 348288); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 349312); /* [e: 64, i: 256] */
+    float *const sum_rest = (float *)(void *)(work + 414848); /* [e: 64, i: 256] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
+    float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
+    float *const v_tile = (float *)(void *)(work + 582784); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 256 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query + i, splat_v3(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        vec_v3 query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_v3(q_tile + d * 256 + i);
+        }
+        store_v3(query + i, load_v3(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_3 + i, splat_v3(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+        vec_v3 query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
+        }
+    }
+    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_v3(2, 256, 32, 64,
+           sketch_g1, 1, 32, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_v3(2, 256, 32, 64,
+           sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    /* query_5 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 8)
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 144 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_new6 = k_tile_4 - t_5;
+                store_v3(k_tile + d * 144 + j, k_tile_new6);
+                key_3_in += k_tile_new6 * k_tile_new6;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_7);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v3(2, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v3(2, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+            }
+        }
+        /* score[j][i] = sum over r of key_5 * query_5 */
+        dot_v3(2, 256, j1 - j0, 32,
+               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_v3(2, 256, j1 - j0, 64,
+               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_8 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+            const ints_v3 r10 = t_9 % 256;
+            const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_2_12 = load_v3(score_2 + j * 256 + i);
+                const vec_v3 t_13 = score_2_12 * score_2_12;
+                const vec_v3 score_14 = load_v3(score + j * 256 + i);
+                store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_13 *
+                    t_13, score_14 * score_14));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i),
+                        splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_v3(score + j * 256 + i);
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] += sum over j of v_tile * score */
+        dot_v3(2, 256, 64, j1 - j0,
+               v_tile, 1, 64, score, 256, sum, 256, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_17 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_18 = t_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 256 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 256 + i]);
+}
+
+/* States begin with no key. */
+TARGET_v3 static void polysketch_r32_local_f16_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried + f, splat_v3(0.0f));
+        store_v3(carried_rest + f, splat_v3(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
+            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 8) {
+        store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 8) {
+            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 8)
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            vec_v3 key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_v3(k_tile + d * 64 + j);
+            }
+            store_v3(key + j, load_v3(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new2 = k_tile_0 - t_1;
+                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_v3(2, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_v3(2, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v_tile */
+            dot_v3(2, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v_tile, 64, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+TARGET_v3 static void polysketch_r32_local_f16_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_new4 = load_v3(carried + f);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 35360 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 8) {
+                const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
+                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[m * q_head + (i0 + i) * q_row + d]) : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + i, splat_v3(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                vec_v3 query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_v3(q_tile + d * 64 + i);
+                }
+                store_v3(query + i, load_v3(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + i, splat_v3(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_7 = load_v3(query + i) * 0.015625f;
+                vec_v3 query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
+                }
+                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                }
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_v3(2, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_v3(2, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_9 + i, splat_v3(0.0f));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_rest + i, splat_v3(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 query_9_in = {0};
+                    vec_v3 query_9_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
+                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_v3){0};
+                        }
+                    }
+                    query_9_in += query_9_in_whole;
+                    store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+                }
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_v3(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+                /* v_tile_2 = v, widened */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e += 8)
+                        store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                /* key_9 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_9 + j, splat_v3(0.0f));
+                }
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    vec_v3 key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_v3(k_tile_2 + d * 64 + j);
+                    }
+                    store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_11 + j, splat_v3(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_12 = load_v3(key_9 + j) * 0.015625f;
+                    vec_v3 key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_v3(key_11 + j, load_v3(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot_v3(2, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                /* score = (score * score) * (score * score) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_15 = load_v3(score + j * 64 + i);
+                        const vec_v3 t_16 = score_15 * score_15;
+                        store_v3(score + j * 64 + i, t_16 * t_16);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_18 = (i0 + i + lane_v3) + t_17;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_18) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v3(score + j * 64 + i);
+                    }
+                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                }
+                /* sum[e][i] += sum over j of v_tile_2 * score */
+                dot_v3(2, 64, 64, j1 - j0,
+                       v_tile_2, 1, 64, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_19 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
+                const mask_v3 t_20 = t_19 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_19));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+TARGET_v3 static void polysketch_r32_local_f16_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_v3(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_v3(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_queries_v3(call, task, part, turn);
+    }
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+typedef uint16_t halves_any __attribute__((vector_size(8), aligned(2), may_alias));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_any bits = __builtin_convertvector(*(const halves_any *)(const void *)p, mask_any), x = (bits & 0x7fff) << 13;
+    const mask_any normal = x + (112 << 23) + ((mask_any)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */
+    const vec_any tiny = (vec_any)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
+}
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = least(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128] */
+    float *const query_6 = (float *)(void *)(work + 17536); /* [r: 32, i: 128] */
+    float *const key_5 = (float *)(void *)(work + 17536); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 35968); /* [j: 144, i: 128] */
+    float *const score_2 = (float *)(void *)(work + 109696); /* [j: 144, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 183424); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 183936); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 184448); /* [e: 64, i: 128] */
+    float *const sum_rest = (float *)(void *)(work + 217216); /* [e: 64, i: 128] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 249984); /* [d: 64, i: 128] */
+    float *const k_tile = (float *)(void *)(work + 282752); /* [d: 64, j: 144] */
+    float *const v_tile = (float *)(void *)(work + 319616); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 128 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* query = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query + i, splat_any(0.0f));
+    }
+    /* query += q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        vec_any query_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_in += load_any(q_tile + d * 128 + i);
+        }
+        store_any(query + i, load_any(query + i) + query_in);
+    }
+    /* query_3 = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_3 + i, splat_any(0.0f));
+    }
+    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = load_any(query + i) * 0.015625f;
+        vec_any query_3_in = {0};
+        for (int64_t d = 0; d < 64; d++) {
+            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_new2 = q_tile_0 - t_1;
+            store_any(q_tile + d * 128 + i, q_tile_new2);
+            query_3_in += q_tile_new2 * q_tile_new2;
+        }
+        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+    }
+    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
+        }
+    }
+    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+    dot_any(2, 128, 32, 64,
+           sketch_g1, 1, 32, q_tile, 128, query_5, 128, 0, NULL, NULL);
+    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+    dot_any(2, 128, 32, 64,
+           sketch_g2, 1, 32, q_tile, 128, query_6, 128, 0, NULL, NULL);
+    /* query_5 = (query_5 * query_6) * 0.176776695f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t r = 0; r < 32; r++) {
+            store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 144 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 4)
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 144 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_5 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_new6 = k_tile_4 - t_5;
+                store_any(k_tile + d * 144 + j, k_tile_new6);
+                key_3_in += k_tile_new6 * k_tile_new6;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_7);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_any(2, 144, 32, 64,
+               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_any(2, 144, 32, 64,
+               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+            }
+        }
+        /* score[j][i] = sum over r of key_5 * query_5 */
+        dot_any(2, 128, j1 - j0, 32,
+               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
+        /* score_2[j][i] = sum over d of k_tile * q_tile */
+        dot_any(2, 128, j1 - j0, 64,
+               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
+        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
+        const int64_t t_8 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_9 = (i0 + i + lane_any) + t_8;
+            const ints_any r10 = t_9 % 256;
+            const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_2_12 = load_any(score_2 + j * 128 + i);
+                const vec_any t_13 = score_2_12 * score_2_12;
+                const vec_any score_14 = load_any(score + j * 128 + i);
+                store_any(score + j * 128 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_13 *
+                    t_13, score_14 * score_14));
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+            const int64_t t_15 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i),
+                        splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += load_any(score + j * 128 + i);
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] += sum over j of v_tile * score */
+        dot_any(2, 128, 64, j1 - j0,
+               v_tile, 1, 64, score, 128, sum, 128, 3, NULL, sum_rest);
+    }
+    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_17 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_18 = t_17 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 128 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 128 + i) / t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 128 + i]);
+}
+
+/* States begin with no key. */
+static void polysketch_r32_local_f16_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    /* carried = 0.0f; carried_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried + f, splat_any(0.0f));
+        store_any(carried_rest + f, splat_any(0.0f));
+    }
+    /* carried_2 = 0.0f; carried_2_rest = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
+            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        }
+    }
+}
+
+/* The keys of a chunk, summed from zero into its slot. */
+static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 544; f += 4) {
+        store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
+    }
+    /* state_2 = 0.0f */
+    for (int64_t f = 0; f < 544; f++) {
+        for (int64_t e = 0; e < 64; e += 4) {
+            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, (chunk + 1) * 256);
+    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+        const int64_t j1 = least(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                k_tile[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 4)
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            vec_any key_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                key_in += load_any(k_tile + d * 64 + j);
+            }
+            store_any(key + j, load_any(key + j) + key_in);
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_1 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = {0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new2 = k_tile_0 - t_1;
+                store_any(k_tile + d * 64 + j, k_tile_new2);
+                key_3_in += k_tile_new2 * k_tile_new2;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot_any(2, 64, 32, 64,
+               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot_any(2, 64, 32, 64,
+               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+            }
+        }
+        const int64_t f_end = 544;
+        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            const int64_t f1 = least(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = f0; f < f1; f++) {
+                    store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                        j));
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
+                }
+                float total = 0;
+                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                state[(chunk - chunk0) * 35360 + f] += total;
+            }
+            /* state_2[f][e] += sum over j of key_8 * v_tile */
+            dot_any(2, 64, f1 - f0, j1 - j0,
+                   key_8, 64, 1, v_tile, 64, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+        }
+    }
+}
+
+/* Some elements of the states take in the chunks of the window, one after the other. */
+static void polysketch_r32_local_f16_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_new4 = load_any(carried + f);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 35360 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 35360 + f, before_new4);
+        }
+        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 64; e += 4) {
+                const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
+                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk meet the states before it, and its own keys. */
+static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
+    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
+    float *const query_9 = (float *)(void *)(part->work + 57344); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 57856); /* [i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
+    for (int64_t m = 0; m < members; m++) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = least(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++)
+                    q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[m * q_head + (i0 + i) * q_row + d]) : 0;
+            /* query = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + i, splat_any(0.0f));
+            }
+            /* query += q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                vec_any query_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    query_in += load_any(q_tile + d * 64 + i);
+                }
+                store_any(query + i, load_any(query + i) + query_in);
+            }
+            /* query_3 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + i, splat_any(0.0f));
+            }
+            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_7 = load_any(query + i) * 0.015625f;
+                vec_any query_3_in = {0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_new8 = q_tile_6 - t_7;
+                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    query_3_in += q_tile_new8 * q_tile_new8;
+                }
+                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            }
+            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_9 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                }
+            }
+            /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
+            dot_any(2, 64, 32, 64,
+                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
+            dot_any(2, 64, 32, 64,
+                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            /* query_5 = (query_5 * query_6) * 0.176776695f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t r = 0; r < 32; r++) {
+                    store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                }
+            }
+            /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_9 + i, splat_any(0.0f));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_rest + i, splat_any(0.0f));
+            }
+            /* query_10 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(query_10 + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t f_end = 544;
+            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+                const int64_t f1 = least(f0 + 192, f_end);
+                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any query_9_in = {0};
+                    vec_any query_9_in_whole = {0};
+                    for (int64_t f = f0; f < f1; f++) {
+                        const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                        store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
+                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                        if (f % 192 == 191) {
+                            query_9_in_whole += query_9_in;
+                            query_9_in = (vec_any){0};
+                        }
+                    }
+                    query_9_in += query_9_in_whole;
+                    store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+                }
+                /* query_10[e][i] += sum over f of state_2 * query_8 */
+                dot_any(2, 64, 64, f1 - f0,
+                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+            }
+            /* sum = 0.0f; sum_rest = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                }
+            }
+            const int64_t j_end = least(n_k, i1 + n_k - n_q);
+            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+                const int64_t j1 = least(j0 + 64, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        k_tile_2[d * 64 + j] = j < j1 - j0 ? widened(k[(j0 + j) * k_row + d]) : 0;
+                /* v_tile_2 = v, widened */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e += 4)
+                        store_any(v_tile_2 + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                /* key_9 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_9 + j, splat_any(0.0f));
+                }
+                /* key_9 += k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    vec_any key_9_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        key_9_in += load_any(k_tile_2 + d * 64 + j);
+                    }
+                    store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+                }
+                /* key_11 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_11 + j, splat_any(0.0f));
+                }
+                /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_12 = load_any(key_9 + j) * 0.015625f;
+                    vec_any key_11_in = {0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
+                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        key_11_in += k_tile_2_new13 * k_tile_2_new13;
+                    }
+                    store_any(key_11 + j, load_any(key_11 + j) + key_11_in);
+                }
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_11 * 0.015625f) + 1e-05f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_14 = 1.0f / sqrt_any((load_any(key_11 + j) * 0.015625f) + 1e-05f);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot_any(2, 64, j1 - j0, 64,
+                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                /* score = (score * score) * (score * score) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_15 = load_any(score + j * 64 + i);
+                        const vec_any t_16 = score_15 * score_15;
+                        store_any(score + j * 64 + i, t_16 * t_16);
+                    }
+                }
+                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_18 = (i0 + i + lane_any) + t_17;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_18) & (-(int64_t)((chunk * 256) <= (j0 +
+                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_sum_in = {0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_any(score + j * 64 + i);
+                    }
+                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                }
+                /* sum[e][i] += sum over j of v_tile_2 * score */
+                dot_any(2, 64, 64, j1 - j0,
+                       v_tile_2, 1, 64, score, 64, sum, 64, 3, NULL, sum_rest);
+            }
+            /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_19 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
+                const mask_any t_20 = t_19 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
+                        t_19));
+                }
+            }
+            /* out = sum, transposed back */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                for (int64_t e = 0; e < 64; e++)
+                    out[m * out_head + (i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+        }
+    }
+}
+
+/* All of a head: every thread whose part this is calls it. */
+static void polysketch_r32_local_f16_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_begin_any(call, task, part, turn);
+    meet(part);
+    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
+        part->chunk1 = least(part->chunk0 + part->window, chunks);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_keys_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_local_f16_fold_any(call, task, part, turn);
+        meet(part);
+        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_local_f16_queries_any(call, task, part, turn);
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+};
+
+/* Above this many keys the linear form takes less work. */
+enum { CROSSOVER = 1029 };
+
+static struct version version(int64_t n_k)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_f16_linear_v4, .tile = 0, .own = 123648, .shared = 282880, .slot = 141440, .slots = 4};
+        return (struct version){.rows = polysketch_r32_local_f16_rows_v4, .tile = 256, .own = 619648};
+    }
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_f16_linear_v3, .tile = 0, .own = 123648, .shared = 282880, .slot = 141440, .slots = 4};
+        return (struct version){.rows = polysketch_r32_local_f16_rows_v3, .tile = 256, .own = 619648};
+    }
+#endif
+    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_f16_linear_any, .tile = 0, .own = 123648, .shared = 282880, .slot = 141440, .slots = 4};
+    return (struct version){.rows = polysketch_r32_local_f16_rows_any, .tile = 128, .own = 356480};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
+static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = (int64_t)thread_number();
+#ifdef _OPENMP
+    part->threads = omp_get_num_threads();
+#endif
+    part->work = workspace + thread_number() * v->own;
+    part->shared = workspace + all * v->own;
+    part->slots = part->shared + v->shared;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
+}
+
+size_t polysketch_r32_local_f16_params_size(void)
+{
+    return 16384;
+}
+
+int polysketch_r32_local_f16_params_init(struct polysketch_r32_local_f16_params *params, uint64_t seed, void *storage)
+{
+    if (!params || !storage) return ATTN_EPOINTER;
+    if ((uintptr_t)storage % 64) return ATTN_EALIGN;
+    unsigned char *const bytes = (unsigned char *)storage;
+    *params = (struct polysketch_r32_local_f16_params){0};
+    float *const sketch_g1 = (float *)(void *)(bytes + 0);
+    attn_normal_f32(seed, attn_stream("sketch.g1"), 0, 64 * 32, sketch_g1);
+    params->sketch_g1 = sketch_g1;
+    float *const sketch_g2 = (float *)(void *)(bytes + 8192);
+    attn_normal_f32(seed, attn_stream("sketch.g2"), 0, 64 * 32, sketch_g2);
+    params->sketch_g2 = sketch_g2;
+    return 0;
+}
+
+size_t polysketch_r32_local_f16_workspace(const struct attn_problem *problem)
+{
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+}
+
+int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+    uint16_t *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows && !this.head) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < alone; task++) {
+            if (this.head)
+                this.head(&call, task, &part);
+            else
+                this.rows(&call, task, work);
+        }
+        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
+    }
+    return 0;
+}
+
+static const struct attn_param param[] = {
+    {"sketch.g1", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_f16_params, sketch_g1), 1},
+    {"sketch.g2", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_f16_params, sketch_g2), 1},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return polysketch_r32_local_f16_params_init((struct polysketch_r32_local_f16_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return polysketch_r32_local_f16_forward(problem, (const struct polysketch_r32_local_f16_params *)params, (const uint16_t *)q, (const uint16_t *)k, (const uint16_t *)v, (uint16_t *)out, workspace);
+}
+
+const struct attn_kernel polysketch_r32_local_f16_kernel = {
+    .name = "polysketch_r32_local_f16", .version = "0.1.0", .dtype = ATTN_F16, .head_dim = 64, .value_dim = 64,
+    .params = 2, .param = param, .params_bytes = sizeof(struct polysketch_r32_local_f16_params),
+    .params_size = polysketch_r32_local_f16_params_size, .params_init = params_init_any, .workspace = polysketch_r32_local_f16_workspace, .forward = forward_any,
+};

@@ -1,0 +1,872 @@
+/* softmax_causal_bf16.c, made by attnc 0.1.0: attnc softmax_causal_bf16.yaml
+   softmax attention of a decoder whose queries, keys, values and results are stored in bf16
+   Vaswani et al., Attention Is All You Need (2017), section 3.2.3
+
+   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
+     graph softmax_causal_bf16 bf16
+     axis b batch
+     axis g kv_heads
+     axis m members
+     axis i n_q
+     axis j n_k
+     axis d 64
+     axis e 64
+     %0 = input q [b g m i d]
+     %1 = input k [b g j d]
+     %2 = input v [b g j e]
+     %3 = contract [b g m i j] %0 %1
+     %4 = map [b g m i j] exp(mul(%3, 0.125))
+     %5 = reduce sum 0 [b g m i] %4 where le(j, add(i, sub(size(j), size(i))))
+     %6 = contract [b g m i e] %4 %2 where le(j, add(i, sub(size(j), size(i))))
+     %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
+     output %7
+
+   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
+   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
+   Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
+#include "softmax_causal_bf16.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#endif
+
+struct call { /* what every thread needs to know */
+    struct attn_problem p;
+    const struct softmax_causal_bf16_params *params;
+    const uint16_t *q, *k, *v;
+    uint16_t *out;
+};
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* bf16 is the upper half of a float. */
+union bits { uint32_t bits; float value; };
+INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
+INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */
+{
+    const uint32_t x = (union bits){.value = value}.bits;
+    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+typedef uint16_t halves_v4 __attribute__((vector_size(32), aligned(2), may_alias));
+
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+/* a where the mask is set, else b */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
+}
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
+    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
+    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
+    store_v4(rest, more - (new - old));
+    store_v4(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_rest + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t d = 0; d < 64; d += 16)
+                store_v4(k_tile + j * 64 + d, widened_v4(k + (j0 + j) * k_row + d));
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 16)
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+        /* score[j][i] = sum over d of k_tile * q_tile */
+        dot_v4(4, 64, j1 - j0, 64,
+               k_tile, 64, 1, q_tile, 64, score, 64, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 64 + i),
+                        splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            vec_v4 row_max_in = load_v4(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v4(row_max_in, load_v4(score + j * 64 + i));
+            }
+            store_v4(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_2 = load_v4(old_max + i);
+            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new3);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
+            store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new3);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_5 = load_v4(row_max + i);
+            vec_v4 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
+                store_v4(score + j * 64 + i, score_new6);
+                row_sum_in += score_new6;
+            }
+            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+        dot_v4(4, 64, 64, j1 - j0,
+               v_tile, 1, 64, score, 64, sum, 64, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_7 = load_v4(row_sum + i);
+        const mask_v4 t_8 = row_sum_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+typedef uint16_t halves_v3 __attribute__((vector_size(16), aligned(2), may_alias));
+
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+/* a where the mask is set, else b */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
+}
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
+    store_v3(rest, more - (new - old));
+    store_v3(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (then == 3) {
+                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_rest + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t d = 0; d < 64; d += 8)
+                store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row + d));
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 8)
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+        /* score[j][i] = sum over d of k_tile * q_tile */
+        dot_v3(2, 64, j1 - j0, 64,
+               k_tile, 64, 1, q_tile, 64, score, 64, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 64 + i),
+                        splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            vec_v3 row_max_in = load_v3(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_v3(row_max_in, load_v3(score + j * 64 + i));
+            }
+            store_v3(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_2 = load_v3(old_max + i);
+            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new3);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
+            store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new3);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_5 = load_v3(row_max + i);
+            vec_v3 row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
+                store_v3(score + j * 64 + i, score_new6);
+                row_sum_in += score_new6;
+            }
+            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+        dot_v3(2, 64, 64, j1 - j0,
+               v_tile, 1, 64, score, 64, sum, 64, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_7 = load_v3(row_sum + i);
+        const mask_v3 t_8 = row_sum_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+}
+#endif
+
+/* ==== generic ==== */
+/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+typedef uint16_t halves_any __attribute__((vector_size(8), aligned(2), may_alias));
+
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+/* a where the mask is set, else b */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
+}
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
+    store_any(rest, more - (new - old));
+    store_any(sum, new);
+}
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (then == 3) {
+                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+        switch (rows - r) {
+        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + i] = i < i1 - i0 ? widened(q[(i0 + i) * q_row + d]) : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_rest + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* k_tile = k, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t d = 0; d < 64; d += 4)
+                store_any(k_tile + j * 64 + d, widened_any(k + (j0 + j) * k_row + d));
+        /* v_tile = v, widened */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            for (int64_t e = 0; e < 64; e += 4)
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+        /* score[j][i] = sum over d of k_tile * q_tile */
+        dot_any(2, 64, j1 - j0, 64,
+               k_tile, 64, 1, q_tile, 64, score, 64, 0, NULL, NULL);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 64 + i),
+                        splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            vec_any row_max_in = load_any(row_max + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_max_in = max_any(row_max_in, load_any(score + j * 64 + i));
+            }
+            store_any(row_max + i, row_max_in);
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_2 = load_any(old_max + i);
+            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new3);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
+            store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new3);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_5 = load_any(row_max + i);
+            vec_any row_sum_in = {0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_4 = load_any(score + j * 64 + i);
+                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
+                store_any(score + j * 64 + i, score_new6);
+                row_sum_in += score_new6;
+            }
+            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+        dot_any(2, 64, 64, j1 - j0,
+               v_tile, 1, 64, score, 64, sum, 64, 3, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_7 = load_any(row_sum + i);
+        const mask_any t_8 = row_sum_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
+    size_t own;   /* bytes of workspace a thread */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 160768};
+#endif
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 64, .own = 160768};
+#endif
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 64, .own = 160768};
+}
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
+}
+
+/* ==== the interface ==== */
+static int thread_count(const struct attn_problem *p)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static size_t thread_number(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+size_t softmax_causal_bf16_params_size(void)
+{
+    return 0;
+}
+
+int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct softmax_causal_bf16_params){0};
+    return 0;
+}
+
+size_t softmax_causal_bf16_workspace(const struct attn_problem *problem)
+{
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+}
+
+int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+    uint16_t *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!this.rows) return ATTN_EMACHINE;
+    const int threads = thread_count(problem);
+    const size_t bytes = bytes_a_thread(&this);
+    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
+    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(threads)
+#endif
+    {
+        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);
+    }
+    return 0;
+}
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return softmax_causal_bf16_params_init((struct softmax_causal_bf16_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace)
+{
+    return softmax_causal_bf16_forward(problem, (const struct softmax_causal_bf16_params *)params, (const uint16_t *)q, (const uint16_t *)k, (const uint16_t *)v, (uint16_t *)out, workspace);
+}
+
+const struct attn_kernel softmax_causal_bf16_kernel = {
+    .name = "softmax_causal_bf16", .version = "0.1.0", .dtype = ATTN_BF16, .head_dim = 64, .value_dim = 64,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_bf16_params),
+    .params_size = softmax_causal_bf16_params_size, .params_init = params_init_any, .workspace = softmax_causal_bf16_workspace, .forward = forward_any,
+};

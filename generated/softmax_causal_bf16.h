@@ -1,0 +1,33 @@
+/* softmax_causal_bf16.h, made by attnc 0.1.0: attnc softmax_causal_bf16.yaml
+   softmax attention of a decoder whose queries, keys, values and results are stored in bf16
+   Vaswani et al., Attention Is All You Need (2017), section 3.2.3
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], bf16. H is a multiple of G; query head h reads key/value head h / (H/G).
+   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+#ifndef ATTNC_softmax_causal_bf16_H
+#define ATTNC_softmax_causal_bf16_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct softmax_causal_bf16_params {
+    int none; /* this variant has no parameters: pass NULL */
+};
+
+/* Bytes that softmax_causal_bf16_params_init needs for what it makes from a seed. */
+size_t softmax_causal_bf16_params_size(void);
+/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, uint64_t seed, void *storage);
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */
+size_t softmax_causal_bf16_workspace(const struct attn_problem *problem);
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
+int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct softmax_causal_bf16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
+    uint16_t *out, void *workspace);
+extern const struct attn_kernel softmax_causal_bf16_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

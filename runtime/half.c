@@ -1,0 +1,60 @@
+/* Numbers of 16 bits. */
+#include "attnrt.h"
+
+#include <string.h>
+
+/* Rounds to nearest even, straight from double: by way of float it would round twice. */
+static uint16_t to_16_bits(double x, int exponent_bits)
+{
+    int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint64_t sign = bits >> 63 << 15, infinity = ((UINT64_C(1) << exponent_bits) - 1) << fraction_bits;
+    uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+    int exponent = (int)(bits >> 52 & 2047);
+    if (exponent == 2047) /* a NaN stays one: its highest bit is set */
+        return (uint16_t)(sign | infinity | (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
+    if (exponent == 0) return (uint16_t)sign;
+    int field = exponent - 1023 + bias, shift = 52 - fraction_bits;
+    if (field < 1) { /* subnormal in the result */
+        shift += 1 - field;
+        field = 1;
+    }
+    if (shift > 53) return (uint16_t)sign;
+    uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
+    if (rest > half || (rest == half && (kept & 1))) kept++;
+    /* The leading bit of `kept`, where there is one, adds itself to the exponent; so does a carry. */
+    uint64_t result = kept + ((uint64_t)(field - 1) << fraction_bits);
+    return (uint16_t)(sign | (result < infinity ? result : infinity));
+}
+
+uint16_t attn_f16(double value)
+{
+    return to_16_bits(value, 5);
+}
+
+uint16_t attn_bf16(double value)
+{
+    return to_16_bits(value, 8);
+}
+
+double attn_f16_value(uint16_t half)
+{
+    uint64_t bits = half, sign = bits >> 15, exponent = bits >> 10 & 31, fraction = bits & 1023, wide;
+    double value;
+    if (exponent == 0) {
+        value = (double)fraction * 0x1p-24;
+        return sign ? -value : value;
+    }
+    wide = sign << 63 | (exponent == 31 ? 2047 : exponent + 1023 - 15) << 52 | fraction << 42;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+double attn_bf16_value(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return (double)value;
+}

@@ -1,0 +1,34 @@
+"""16-bit storage of q, k, v and out: what a number is once it is stored, and by how much the number before that is off at least."""
+import numpy as np
+
+HALVES = ('bf16', 'f16')
+# digits of the fraction, least exponent of a normal number, and what infinity begins at
+LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
+
+
+def rounded(x, dtype):
+    """x, an array of f32, as an array of f32 that holds what `dtype` does: to the nearest, of two as near to the even one."""
+    x = np.ascontiguousarray(x, np.float32)
+    if dtype == 'f16':
+        with np.errstate(over='ignore'):
+            return x.astype(np.float16).astype(np.float32)
+    bits = x.view(np.uint32)
+    with np.errstate(over='ignore'):
+        return ((bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xffff0000)).view(np.float32)
+
+
+def off_by(out, expected, dtype):
+    """|out - expected|; for 16 bits less half a unit in out's last place, by which rounding moves it."""
+    if dtype not in HALVES:
+        return np.abs(out - expected)
+    digits, least, infinity = LIMITS[dtype]
+    out = out.astype(np.float64)
+    with np.errstate(invalid='ignore'):
+        exponent = np.maximum(np.frexp(np.where(np.isfinite(out), out, 0))[1] - 1, least)
+        off = np.maximum(np.abs(out - expected) - np.ldexp(1.0, exponent - digits - 1), 0)   # a NaN stays one
+        return np.where(np.isinf(out) & (np.sign(out) == np.sign(expected)), np.maximum(infinity - np.abs(expected), 0), off)
+
+
+def holds(out, dtype):
+    """Whether every number of out is one that `dtype` holds."""
+    return dtype not in HALVES or np.array_equal(rounded(out, dtype), out.astype(np.float32), equal_nan=True)
