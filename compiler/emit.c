@@ -293,6 +293,8 @@ static void one_target(const struct compilation *const *c, int count, struct tex
         memcpy(shared.uses, x.uses, sizeof shared.uses);
         shared.uses_dot |= x.uses_dot;
         shared.uses_widened |= x.uses_widened;
+        shared.uses_transpose |= x.uses_transpose;
+        shared.uses_widening |= x.uses_widening;
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);

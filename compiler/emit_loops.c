@@ -126,6 +126,27 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
+/* Two axes that change places: what is side by side in the one array is apart in the other. */
+static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
+{
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    bool widens = dtype_bytes(x->l->array[from->of].dtype) == 2;
+    if (s->rank != 2 || dtype_bytes(x->l->array[to->of].dtype) == 2) return false;
+    int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
+    bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
+    if (!both) return false;
+    *(widens ? &x->uses_widened : &x->uses_transpose) = true;
+    x->uses_widening |= widens;
+    const char *rows = range(x, row), *to_row = emit_stride(x, to, column), *name = x->m->axis[row].name;
+    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, corner(x, s, from), emit_stride(x, from, row), rows,
+              range(x, column), corner(x, s, to), to_row);
+    if (!pads) return true;
+    emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
+    const char *other = x->m->axis[column].name;
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, range(x, column), other, emit_element(x, to));
+    return true;
+}
+
 /* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
 static void emit_copy(struct emitter *x, const struct stmt *s)
 {
@@ -136,6 +157,7 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
     const char *l = x->m->axis[lane].name;
     emit_line(x, "/* %s = %s, %s */", name_of(x, to), name_of(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
+    if (emit_copy_transposed(x, s, pads)) return;
     const char *lanes = range(x, lane);
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);

@@ -95,20 +95,21 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TARGET_v4 INLINE vec_v4 min_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b < a), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
-    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
-    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
-    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
-    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
     p = p * f + 0.24022651f;
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
-    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
 }
 /* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
 TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
@@ -118,6 +119,44 @@ TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
     const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
     const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     return exp2_v4(r * 1.44269504f) * exp2_v4(n);
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 1)) {
+                const vec_v4 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 2)) {
+                const vec_v4 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 4)) {
+                const vec_v4 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 8)) {
+                const vec_v4 a = t[r], b = t[r + 8];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -214,9 +253,9 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -240,9 +279,9 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
@@ -285,9 +324,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -338,9 +375,9 @@ TARGET_v4 static void linear_elu_keys_v4(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
@@ -434,9 +471,9 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 32 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -475,9 +512,9 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
             for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t d = 0; d < 64; d++) {
@@ -520,9 +557,7 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 32 + i];
+            transpose_v4(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -585,6 +620,38 @@ TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
     const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
     const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     return exp2_v3(r * 1.44269504f) * exp2_v3(n);
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 1)) {
+                const vec_v3 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 2)) {
+                const vec_v3 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 4)) {
+                const vec_v3 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -681,9 +748,9 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -707,9 +774,9 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
@@ -752,9 +819,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -805,9 +870,9 @@ TARGET_v3 static void linear_elu_keys_v3(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t d = 0; d < 64; d++) {
@@ -901,9 +966,9 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 32 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -942,9 +1007,9 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
             for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t d = 0; d < 64; d++) {
@@ -987,9 +1052,7 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 32 + i];
+            transpose_v3(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -1050,6 +1113,32 @@ INLINE vec_any exp_any(vec_any x)
     const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
     const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     return exp2_any(r * 1.44269504f) * exp2_any(n);
+}
+
+/* to[y][x] = from[x][y] */
+INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 1)) {
+                const vec_any a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 2)) {
+                const vec_any a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -1146,9 +1235,9 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
     float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
@@ -1172,9 +1261,9 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
@@ -1217,9 +1306,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1270,9 +1357,9 @@ static void linear_elu_keys_any(const struct call *call, int64_t task, const str
     for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t d = 0; d < 64; d++) {
@@ -1366,9 +1453,9 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 32 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -1407,9 +1494,9 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
             for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 32 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t d = 0; d < 64; d++) {
@@ -1453,9 +1540,7 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 32 + i];
+            transpose_any(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }

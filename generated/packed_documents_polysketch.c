@@ -147,6 +147,44 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+/* to[y][x] = from[x][y] */
+TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 1)) {
+                const vec_v4 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 2)) {
+                const vec_v4 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 4)) {
+                const vec_v4 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 8)) {
+                const vec_v4 a = t[r], b = t[r + 8];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+}
+
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
 {
@@ -253,9 +291,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -322,9 +360,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -428,9 +466,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -495,9 +531,9 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -667,9 +703,9 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
             const int64_t i1 = least(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query + i, splat_v4(0.0f));
@@ -766,9 +802,9 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_9 + j, splat_v4(0.0f));
@@ -859,9 +895,7 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -905,6 +939,38 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     vec_v3 y = x;
     for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
     return y;
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 1)) {
+                const vec_v3 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 2)) {
+                const vec_v3 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 4)) {
+                const vec_v3 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -1013,9 +1079,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -1082,9 +1148,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1188,9 +1254,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1255,9 +1319,9 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1427,9 +1491,9 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
             const int64_t i1 = least(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query + i, splat_v3(0.0f));
@@ -1526,9 +1590,9 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_9 + j, splat_v3(0.0f));
@@ -1619,9 +1683,7 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -1663,6 +1725,32 @@ INLINE vec_any sqrt_any(vec_any x)
     vec_any y = x;
     for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
     return y;
+}
+
+/* to[y][x] = from[x][y] */
+INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 1)) {
+                const vec_any a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 2)) {
+                const vec_any a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -1771,9 +1859,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     float *const q_tile = (float *)(void *)(work + 249984); /* [d: 64, i: 128] */
     float *const k_tile = (float *)(void *)(work + 282752); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -1840,9 +1928,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1946,9 +2034,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2013,9 +2099,9 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -2185,9 +2271,9 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
             const int64_t i1 = least(i0 + 64, i_end);
             const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query + i, splat_any(0.0f));
@@ -2284,9 +2370,9 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
                 if (!((ids_0.least <= ids_1.most) && (ids_1.least <= ids_0.most))) continue; /* nothing in the tile can be seen */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_9 + j, splat_any(0.0f));
@@ -2377,9 +2463,7 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }

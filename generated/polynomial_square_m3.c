@@ -73,6 +73,44 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
+/* to[y][x] = from[x][y] */
+TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 1)) {
+                const vec_v4 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 2)) {
+                const vec_v4 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 4)) {
+                const vec_v4 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 8)) {
+                const vec_v4 a = t[r], b = t[r + 8];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+}
+
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
 {
@@ -166,9 +204,9 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 70144); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -233,9 +271,7 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -255,6 +291,38 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* to[y][x] = from[x][y] */
+TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 1)) {
+                const vec_v3 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 2)) {
+                const vec_v3 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 4)) {
+                const vec_v3 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+}
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
@@ -349,9 +417,9 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 70144); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -416,9 +484,7 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -436,6 +502,32 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 static const ints_any lane_any = {0, 1, 2, 3};
+
+/* to[y][x] = from[x][y] */
+INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 1)) {
+                const vec_any a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 2)) {
+                const vec_any a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+}
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
@@ -530,9 +622,9 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 70144); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
@@ -597,9 +689,7 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* ==== which of them this machine runs ==== */

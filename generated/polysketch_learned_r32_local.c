@@ -222,6 +222,44 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+/* to[y][x] = from[x][y] */
+TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 1)) {
+                const vec_v4 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 2)) {
+                const vec_v4 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 4)) {
+                const vec_v4 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 8)) {
+                const vec_v4 a = t[r], b = t[r + 8];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+}
+
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
 {
@@ -369,9 +407,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     float *const q_tile = (float *)(void *)(work + 526336); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 591872); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -597,9 +635,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -861,9 +899,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -954,9 +990,9 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -1301,9 +1337,9 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query + i, splat_v4(0.0f));
@@ -1563,9 +1599,9 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_33 + j, splat_v4(0.0f));
@@ -1644,9 +1680,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -1707,6 +1741,38 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     vec_v3 y = x;
     for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
     return y;
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 1)) {
+                const vec_v3 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 2)) {
+                const vec_v3 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 4)) {
+                const vec_v3 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -1856,9 +1922,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     float *const q_tile = (float *)(void *)(work + 526336); /* [d: 64, i: 256] */
     float *const k_tile = (float *)(void *)(work + 591872); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 256 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -2084,9 +2150,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2348,9 +2414,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 256 + i];
+    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2441,9 +2505,9 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2788,9 +2852,9 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query + i, splat_v3(0.0f));
@@ -3050,9 +3114,9 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_33 + j, splat_v3(0.0f));
@@ -3131,9 +3195,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -3192,6 +3254,32 @@ INLINE vec_any sqrt_any(vec_any x)
     vec_any y = x;
     for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
     return y;
+}
+
+/* to[y][x] = from[x][y] */
+INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 1)) {
+                const vec_any a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 2)) {
+                const vec_any a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -3341,9 +3429,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     float *const q_tile = (float *)(void *)(work + 336896); /* [d: 64, i: 128] */
     float *const k_tile = (float *)(void *)(work + 369664); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 128 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -3570,9 +3658,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 144 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3835,9 +3923,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 128 + i];
+    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -3928,9 +4014,9 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
     for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                k_tile[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -4275,9 +4361,9 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++)
-                    q_tile[d * 64 + i] = i < i1 - i0 ? q[m * q_head + (i0 + i) * q_row + d] : 0;
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query + i, splat_any(0.0f));
@@ -4539,9 +4625,9 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++)
-                        k_tile_2[d * 64 + j] = j < j1 - j0 ? k[(j0 + j) * k_row + d] : 0;
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_33 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_33 + j, splat_any(0.0f));
@@ -4621,9 +4707,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* out = sum, transposed back */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                for (int64_t e = 0; e < 64; e++)
-                    out[m * out_head + (i0 + i) * out_row + e] = sum[e * 64 + i];
+            transpose_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }

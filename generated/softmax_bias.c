@@ -72,20 +72,59 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
-    x = pick_v4((mask_v4)(x < -127.0f), splat_v4(-127.0f), x);
-    x = pick_v4((mask_v4)(x > 128.0f), splat_v4(128.0f), x);
-    const vec_v4 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
-    const vec_v4 f = x - (t - 12582912.0f);
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
     p = p * f + 0.24022651f;
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
-    return p * (vec_v4)(((mask_v4)t + 127) << 23);
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 1)) {
+                const vec_v4 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 2)) {
+                const vec_v4 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 4)) {
+                const vec_v4 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++)
+            if (!(r & 8)) {
+                const vec_v4 a = t[r], b = t[r + 8];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+            }
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -185,9 +224,9 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     float *const bias_tile = (float *)(void *)(work + 87040); /* [j: 144, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -211,9 +250,9 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
-        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t j = 0; j < j1 - j0; j++)
-                bias_tile[j * 64 + i] = i < i1 - i0 ? bias[(i0 + i) * n_k + (j0 + j)] : 0;
+        transpose_v4(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t j = 0; j < j1 - j0; j++) bias_tile[j * 64 + i] = 0;
         /* score[j][i] = sum over d of k * q_tile */
         dot_v4(4, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -265,9 +304,7 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -301,6 +338,38 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* to[y][x] = from[x][y] */
+TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 1)) {
+                const vec_v3 a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 2)) {
+                const vec_v3 a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++)
+            if (!(r & 4)) {
+                const vec_v3 a = t[r], b = t[r + 4];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+            }
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -400,9 +469,9 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
     float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     float *const bias_tile = (float *)(void *)(work + 87040); /* [j: 144, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -426,9 +495,9 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
-        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t j = 0; j < j1 - j0; j++)
-                bias_tile[j * 64 + i] = i < i1 - i0 ? bias[(i0 + i) * n_k + (j0 + j)] : 0;
+        transpose_v3(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t j = 0; j < j1 - j0; j++) bias_tile[j * 64 + i] = 0;
         /* score[j][i] = sum over d of k * q_tile */
         dot_v3(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -480,9 +549,7 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -514,6 +581,32 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* to[y][x] = from[x][y] */
+INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 1)) {
+                const vec_any a = t[r], b = t[r + 1];
+                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++)
+            if (!(r & 2)) {
+                const vec_any a = t[r], b = t[r + 2];
+                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
 }
 
 /* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
@@ -613,9 +706,9 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
     float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
     float *const bias_tile = (float *)(void *)(work + 87040); /* [j: 144, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + i] = i < i1 - i0 ? q[(i0 + i) * q_row + d] : 0;
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
@@ -639,9 +732,9 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* bias_tile = bias, with zeros beyond the last row */
-        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t j = 0; j < j1 - j0; j++)
-                bias_tile[j * 64 + i] = i < i1 - i0 ? bias[(i0 + i) * n_k + (j0 + j)] : 0;
+        transpose_any(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 64);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t j = 0; j < j1 - j0; j++) bias_tile[j * 64 + i] = 0;
         /* score[j][i] = sum over d of k * q_tile */
         dot_any(2, 64, j1 - j0, 64,
                k + j0 * k_row, k_row, 1, q_tile, 64, score, 64, 0, NULL, NULL);
@@ -693,9 +786,7 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t e = 0; e < 64; e++)
-            out[(i0 + i) * out_row + e] = sum[e * 64 + i];
+    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* ==== which of them this machine runs ==== */
