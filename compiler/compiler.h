@@ -373,6 +373,7 @@ struct emitter {
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
+    bool uses_lane_sum;
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
@@ -389,8 +390,8 @@ struct emitter {
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
-/* The functions that copy transposed (emit_transpose.c). */
-void emit_transpose_functions(struct emitter *x);
+/* The functions that move elements between lanes: transposed copies, sums of lanes (emit_lanes.c). */
+void emit_lane_functions(struct emitter *x);
 /* Vector types and the functions that x->uses asks for. */
 void emit_vector_functions(struct emitter *x);
 const char *emit_real(enum dtype dtype);   /* the C type of what is computed with elements stored so */

@@ -295,6 +295,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
         shared.uses_widened |= x.uses_widened;
         shared.uses_transpose |= x.uses_transpose;
         shared.uses_widening |= x.uses_widening;
+        shared.uses_lane_sum |= x.uses_lane_sum;
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
     if (*t->guard) text_add(out, "#if %s\n", t->guard);

@@ -504,8 +504,8 @@ static void fold_lanes(struct nest *n)
         emit_line(x, "for (int lane = 0; lane < %d; lane++)", x->lanes);
         emit_line(x, "    if (%s[lane] > %s) %s = %s[lane];", folded, to, to, folded);
     } else {
-        emit_line(x, "%s total = 0;", x->real);
-        emit_line(x, "for (int lane = 0; lane < %d; lane++) total += %s[lane];", x->lanes, folded);
+        x->uses_lane_sum = true;
+        emit_line(x, "const %s total = lane_sum_%s(%s);", x->real, x->suffix, folded);
     }
     if (a->rest) {
         struct ref rest = a->to;
@@ -539,6 +539,43 @@ static bool in_memory(const struct emitter *x, int array)
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
+/* How many vectors of lanes a row meets at a time, so that what it takes from one number (an index, an element that all lanes share) is made once
+   for them: as many as a product's, unless something is kept for every vector or a function would be written out several times. */
+static int vectors_at_a_time(const struct nest *n, int outer)
+{
+    static const enum expr_op functions[] = {EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_TANH, EXPR_SIN, EXPR_COS, EXPR_POW, EXPR_DRAWN, EXPR_ID};
+    const struct emitter *x = n->x;
+    const struct stmt *s = n->s;
+    int64_t vectors = 0;
+    if (s->rank != 2 || outer > 0 || x->cut[n->lane]) return 1;
+    for (int k = 0; k < s->assigns; k++) {
+        const struct assign *a = &s->assign[k];
+        const struct array *to = &x->l->array[a->to.of];
+        if (to->kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane || to->extent[to->rank - 1] % x->lanes) return 1;
+        if (depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_leaf(x->m, EXPR_INDEX, n->lane))) return 1;
+        for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
+            if (expr_has(a->expr, functions[f])) return 1;
+        for (int o = 0; o < s->operands; o++) {
+            const struct expr *leaf = expr_leaf(x->m, EXPR_OPERAND, o);
+            if (expr_uses(a->expr, leaf) && level_of(n, leaf) == LEVEL_LANE) return 1;
+        }
+        vectors = to->extent[to->rank - 1] / x->lanes;
+    }
+    int most = x->vectors;
+    while (vectors % most) most--;
+    return most;
+}
+
+/* The code of one level, for as many vectors. */
+static void append_vectors(struct nest *n, int vectors, const struct text *code)
+{
+    if (!code->length) return;
+    const char *lane = n->x->m->axis[n->lane].name;
+    if (vectors > 1) emit_line(n->x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane, n->x->lanes);
+    text_append(n->x->out, code->data, code->length);
+    if (vectors > 1) emit_line(n->x, "}");
+}
+
 void emit_map(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -560,6 +597,10 @@ void emit_map(struct emitter *x, const struct stmt *s)
     struct text before = {0}, after = {0};
     int outer = -1; /* loops around the sums that stay in registers */
     for (int k = 0; k < s->assigns && outer < 0; k++) outer = kept_outside(s, &s->assign[k]);
+    int vectors = vectors_at_a_time(n, outer);
+    const char *each = vectors > 1 ? "[u]" : "", *kept = vectors > 1 ? "" : format(n, "vec_%s ", x->suffix);
+    struct text sums = {0};
+    if (vectors > 1) n->depth[LEVEL_ROW] += 4;
     for (int k = 0; k < s->assigns; k++) count_parents(n, s->assign[k].expr);
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
@@ -567,21 +608,23 @@ void emit_map(struct emitter *x, const struct stmt *s)
         struct term t = as_real(n, term_of(n, a->expr, innermost));
         const char *value = as_vector(n, t);
         if (kept_outside(s, a) >= 0 && kept_outside(s, a) == outer) { /* over the inner axes: a sum in a register */
-            const char *sum = format(n, "%s_in", name);
-            int depth = n->depth[LEVEL_LANE] + 4 * outer;
+            const char *sum = format(n, "%s_in%s", name, each);
+            int depth = n->depth[LEVEL_LANE] + 4 * outer + (vectors > 1 ? 4 : 0);
+            text_add(&sums, "%s%s_in[%d]", sums.length ? ", " : "", name, vectors);
             if (a->fold == FOLD_MAX) {
                 x->uses[EXPR_MAX] = true;
-                text_add(&before, "%*svec_%s %s = load_%s(%s);\n", depth, "", x->suffix, sum, x->suffix, address);
+                text_add(&before, "%*s%s%s = load_%s(%s);\n", depth, "", kept, sum, x->suffix, address);
                 line(n, innermost, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
                 text_add(&after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
                 continue;
             }
-            text_add(&before, "%*svec_%s %s = {0};\n", depth, "", x->suffix, sum);
+            text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, sum, x->suffix);
             line(n, innermost, format(n, "%s += %s;", sum, value));
             const char *row = x->m->axis[s->axes[s->rank - 2]].name;
             if (!emit_tiled(x, s->axes[s->rank - 2]) && x->m->axis[s->axes[s->rank - 2]].extent > 384) { /* in parts, so that rounding does not pile up */
-                const char *whole = format(n, "%s_whole", sum);
-                text_add(&before, "%*svec_%s %s = {0};\n", depth, "", x->suffix, whole);
+                const char *whole = format(n, "%s_in_whole%s", name, each);
+                text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, whole, x->suffix);
+                text_add(&sums, ", %s_in_whole[%d]", name, vectors);
                 line(n, innermost, format(n, "if (%s %% 192 == 191) {", row));
                 line(n, innermost, format(n, "    %s += %s;", whole, sum));
                 line(n, innermost, format(n, "    %s = (vec_%s){0};", sum, x->suffix));
@@ -627,9 +670,15 @@ void emit_map(struct emitter *x, const struct stmt *s)
     const char *lanes = format(n, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane, x->lanes);
     /* where nothing is kept for a vector's rows, rows go first: neighbours in memory follow each other */
     bool lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length && x->m->axis[n->lane].source == SIZE_CONSTANT;
+    if (vectors > 1)
+        lanes = format(n, "for (int64_t %s_first = %s; %s_first < %s; %s_first += %d) {", lane, emit_first(x, n->lane), lane, emit_end(x, n->lane), lane,
+                       x->lanes * vectors);
     if (!lanes_last) emit_line(x, "%s", lanes);
     text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
-    if (outer <= 0) text_append(x->out, before.data ? before.data : "", before.length);
+    x->indent += 4;
+    if (vectors > 1 && sums.length) emit_line(x, "vec_%s %s;", x->suffix, sums.data);
+    if (outer <= 0) append_vectors(n, vectors, &before);
+    x->indent -= 4;
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         if (!lanes_last || k > 0) x->indent += 4;
@@ -641,17 +690,22 @@ void emit_map(struct emitter *x, const struct stmt *s)
         x->indent += 4;
         emit_line(x, "%s", lanes);
     }
-    text_append(x->out, n->level[LEVEL_ROW].data ? n->level[LEVEL_ROW].data : "", n->level[LEVEL_ROW].length);
+    x->indent += 4;
+    append_vectors(n, vectors, &n->level[LEVEL_ROW]);
+    x->indent -= 4;
     for (int k = 0; k + 1 < s->rank && lanes_last; k++, x->indent -= 4) emit_line(x, "}");
     if (rows && !lanes_last) emit_line(x, "}");
     if (!lanes_last) x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
-    text_append(x->out, after.data ? after.data : "", after.length);
+    x->indent += 4;
+    append_vectors(n, vectors, &after);
+    x->indent -= 4;
     if (outer > 0) {
         emit_line(x, "}");
         x->indent -= 4 * outer;
     }
     emit_line(x, "}");
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+    text_free(&sums);
     text_free(&before);
     text_free(&after);
 }

@@ -389,7 +389,7 @@ void emit_vector_functions(struct emitter *x)
     }
     if (uses[EXPR_POW]) fill(x->out, power, pairs);
     text_add(x->out, "\n");
-    emit_transpose_functions(x);
+    emit_lane_functions(x);
     if (x->uses_rest) fill(x->out, add, pairs);
     if (x->uses_dot) {
         fill(x->out, block, pairs);

@@ -118,6 +118,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -263,10 +264,12 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -280,15 +283,17 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         dot_v4(3, 144, 64, 64,
                compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight + j * 256 + i, splat_v4(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(weight + j * 256 + i, splat_v4(0.0f));
+                }
             }
         }
         /* weight += tanh(query + key) * compatibility.v */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_in = {0};
+                vec_v4 weight_in = (vec_v4){0};
                 for (int64_t a = 0; a < 64; a++) {
                     weight_in += tanh_v4(load_v4(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
@@ -300,15 +305,22 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             store_v4(old_max + i, load_v4(row_max + i));
         }
         /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 weight_0 = load_v4(weight + j * 256 + i);
-                const vec_v4 weight_new1 = weight_0 * 1.442695f;
-                store_v4(weight + j * 256 + i, weight_new1);
-                row_max_in = max_v4(row_max_in, weight_new1);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4(row_max + i);
             }
-            store_v4(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 weight_0 = load_v4(weight + j * 256 + i);
+                    const vec_v4 weight_new1 = weight_0 * 1.442695f;
+                    store_v4(weight + j * 256 + i, weight_new1);
+                    row_max_in[u] = max_v4(row_max_in[u], weight_new1);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -321,7 +333,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         /* weight = exp2(weight - row_max); row_sum += weight */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_5 = load_v4(row_max + i);
-            vec_v4 row_sum_in = {0};
+            vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 weight_4 = load_v4(weight + j * 256 + i);
                 const vec_v4 weight_new6 = exp2_v4(weight_4 - row_max_5);
@@ -403,6 +415,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -542,10 +555,12 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -559,15 +574,17 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         dot_v3(2, 144, 64, 64,
                compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight + j * 256 + i, splat_v3(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(weight + j * 256 + i, splat_v3(0.0f));
+                }
             }
         }
         /* weight += tanh(query + key) * compatibility.v */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_in = {0};
+                vec_v3 weight_in = (vec_v3){0};
                 for (int64_t a = 0; a < 64; a++) {
                     weight_in += tanh_v3(load_v3(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
@@ -579,15 +596,22 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             store_v3(old_max + i, load_v3(row_max + i));
         }
         /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 weight_0 = load_v3(weight + j * 256 + i);
-                const vec_v3 weight_new1 = weight_0 * 1.442695f;
-                store_v3(weight + j * 256 + i, weight_new1);
-                row_max_in = max_v3(row_max_in, weight_new1);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_max_in[u] = load_v3(row_max + i);
             }
-            store_v3(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 weight_0 = load_v3(weight + j * 256 + i);
+                    const vec_v3 weight_new1 = weight_0 * 1.442695f;
+                    store_v3(weight + j * 256 + i, weight_new1);
+                    row_max_in[u] = max_v3(row_max_in[u], weight_new1);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -600,7 +624,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         /* weight = exp2(weight - row_max); row_sum += weight */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_5 = load_v3(row_max + i);
-            vec_v3 row_sum_in = {0};
+            vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 weight_4 = load_v3(weight + j * 256 + i);
                 const vec_v3 weight_new6 = exp2_v3(weight_4 - row_max_5);
@@ -680,6 +704,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -813,10 +838,12 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -830,15 +857,17 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         dot_any(2, 144, 64, 64,
                compatibility_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
         /* weight = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight + j * 128 + i, splat_any(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(weight + j * 128 + i, splat_any(0.0f));
+                }
             }
         }
         /* weight += tanh(query + key) * compatibility.v */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_in = {0};
+                vec_any weight_in = (vec_any){0};
                 for (int64_t a = 0; a < 64; a++) {
                     weight_in += tanh_any(load_any(query + a * 128 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
@@ -850,15 +879,22 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             store_any(old_max + i, load_any(row_max + i));
         }
         /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any weight_0 = load_any(weight + j * 128 + i);
-                const vec_any weight_new1 = weight_0 * 1.442695f;
-                store_any(weight + j * 128 + i, weight_new1);
-                row_max_in = max_any(row_max_in, weight_new1);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_max_in[u] = load_any(row_max + i);
             }
-            store_any(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any weight_0 = load_any(weight + j * 128 + i);
+                    const vec_any weight_new1 = weight_0 * 1.442695f;
+                    store_any(weight + j * 128 + i, weight_new1);
+                    row_max_in[u] = max_any(row_max_in[u], weight_new1);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -871,7 +907,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         /* weight = exp2(weight - row_max); row_sum += weight */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_5 = load_any(row_max + i);
-            vec_any row_sum_in = {0};
+            vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any weight_4 = load_any(weight + j * 128 + i);
                 const vec_any weight_new6 = exp2_any(weight_4 - row_max_5);

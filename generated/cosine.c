@@ -109,6 +109,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -246,13 +247,20 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -268,10 +276,12 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -286,13 +296,20 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key + 1e-06f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -309,12 +326,19 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             store_v4(old_max + i, load_v4(row_max + i));
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v4(row_max_in, load_v4(score + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4(row_max + i);
             }
-            store_v4(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -327,7 +351,7 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_7 = load_v4(row_max + i);
-            vec_v4 row_sum_in = {0};
+            vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_6 = load_v4(score + j * 256 + i);
                 const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
@@ -398,6 +422,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -529,13 +554,20 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -551,10 +583,12 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -569,13 +603,20 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key + 1e-06f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -592,12 +633,19 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             store_v3(old_max + i, load_v3(row_max + i));
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v3(row_max_in, load_v3(score + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_max_in[u] = load_v3(row_max + i);
             }
-            store_v3(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -610,7 +658,7 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_7 = load_v3(row_max + i);
-            vec_v3 row_sum_in = {0};
+            vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_6 = load_v3(score + j * 256 + i);
                 const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
@@ -679,6 +727,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -804,13 +853,20 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -826,10 +882,12 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -844,13 +902,20 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key + 1e-06f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -867,12 +932,19 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             store_any(old_max + i, load_any(row_max + i));
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_any(row_max_in, load_any(score + j * 128 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_max_in[u] = load_any(row_max + i);
             }
-            store_any(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 128 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -885,7 +957,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_7 = load_any(row_max + i);
-            vec_any row_sum_in = {0};
+            vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_6 = load_any(score + j * 128 + i);
                 const vec_any score_new8 = exp2_any(score_6 - row_max_7);

@@ -143,6 +143,14 @@ TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
     return exp2_v4(r * 1.44269504f) * exp2_v4(n);
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -150,6 +158,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -301,12 +310,19 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         store_v4(query_2 + i, splat_v4(-INFINITY));
     }
     /* query_2 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_2_in = load_v4(query_2 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            query_2_in = max_v4(query_2_in, load_v4(query + c * 256 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_2_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_2_in[u] = load_v4(query_2 + i);
         }
-        store_v4(query_2 + i, query_2_in);
+        for (int64_t c = 0; c < 64; c++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 256 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_2 + i, query_2_in[u]);
+        }
     }
     /* query_4 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -315,7 +331,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     /* query_3 = exp(query - query_2); query_4 += query_3 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_2_0 = load_v4(query_2 + i);
-        vec_v4 query_4_in = {0};
+        vec_v4 query_4_in = (vec_v4){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 256 + i) - query_2_0);
             store_v4(query_3 + c * 256 + i, query_3_new1);
@@ -347,7 +363,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_6 = load_v4(query_7 + i);
-        vec_v4 query_9_in = {0};
+        vec_v4 query_9_in = (vec_v4){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_v4 query_5 = load_v4(query + c * 256 + i);
             const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
@@ -369,10 +385,12 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -390,12 +408,19 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             store_v4(key_2 + j, splat_v4(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = load_v4(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v4(key_2_in, load_v4(key + c * 144 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_2_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_2_in[u] = load_v4(key_2 + j);
             }
-            store_v4(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 144 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -404,7 +429,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_2_9 = load_v4(key_2 + j);
-            vec_v4 key_4_in = {0};
+            vec_v4 key_4_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v4 key_3_new10 = exp_v4(load_v4(key + c * 144 + j) - key_2_9);
                 store_v4(key_3 + c * 144 + j, key_3_new10);
@@ -436,7 +461,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_15 = load_v4(key_7 + j);
-            vec_v4 key_9_in = {0};
+            vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v4 key_14 = load_v4(key + c * 144 + j);
                 const vec_v4 key_new16 = exp_v4(key_14 - key_7_15);
@@ -459,9 +484,11 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         dot_v4(4, 256, j1 - j0, 64,
                key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
         /* score = score + score_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) + load_v4(score_2 + j * 256 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) + load_v4(score_2 + j * 256 + i));
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -476,12 +503,19 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -516,9 +550,11 @@ TARGET_v4 static void hedgehog_begin_v4(const struct call *call, int64_t task, c
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -566,12 +602,19 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
             store_v4(key_2 + j, splat_v4(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = load_v4(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v4(key_2_in, load_v4(key + c * 64 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_2_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_2_in[u] = load_v4(key_2 + j);
             }
-            store_v4(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 64 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -580,7 +623,7 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_2_0 = load_v4(key_2 + j);
-            vec_v4 key_4_in = {0};
+            vec_v4 key_4_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v4 key_3_new1 = exp_v4(load_v4(key + c * 64 + j) - key_2_0);
                 store_v4(key_3 + c * 64 + j, key_3_new1);
@@ -612,7 +655,7 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_6 = load_v4(key_7 + j);
-            vec_v4 key_9_in = {0};
+            vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v4 key_5 = load_v4(key + c * 64 + j);
                 const vec_v4 key_new7 = exp_v4(key_5 - key_7_6);
@@ -629,9 +672,11 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t f = 0; f < 128; f++) {
-                store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+                }
             }
         }
         /* state += key_11 */
@@ -641,8 +686,7 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
                 const vec_v4 term = load_v4(key_11 + f * 64 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
@@ -674,10 +718,12 @@ TARGET_v4 static void hedgehog_fold_v4(const struct call *call, int64_t task, co
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                }
             }
         }
     }
@@ -747,12 +793,19 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 store_v4(query_2 + i, splat_v4(-INFINITY));
             }
             /* query_2 max= query */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_2_in = load_v4(query_2 + i);
-                for (int64_t c = 0; c < 64; c++) {
-                    query_2_in = max_v4(query_2_in, load_v4(query + c * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_2_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_2_in[u] = load_v4(query_2 + i);
                 }
-                store_v4(query_2 + i, query_2_in);
+                for (int64_t c = 0; c < 64; c++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_2 + i, query_2_in[u]);
+                }
             }
             /* query_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -761,7 +814,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_2_11 = load_v4(query_2 + i);
-                vec_v4 query_4_in = {0};
+                vec_v4 query_4_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_v4 query_3_new12 = exp_v4(load_v4(query + c * 64 + i) - query_2_11);
                     store_v4(query_3 + c * 64 + i, query_3_new12);
@@ -793,7 +846,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_17 = load_v4(query_7 + i);
-                vec_v4 query_9_in = {0};
+                vec_v4 query_9_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_v4 query_16 = load_v4(query + c * 64 + i);
                     const vec_v4 query_new18 = exp_v4(query_16 - query_7_17);
@@ -814,14 +867,21 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 store_v4(query_12 + i, splat_v4(0.0f));
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_12_in = {0};
-                for (int64_t f = 0; f < 128; f++) {
-                    const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
-                    store_v4(query_11 + f * 64 + i, query_11_new20);
-                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_12_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_12_in[u] = (vec_v4){0};
                 }
-                store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in);
+                for (int64_t f = 0; f < 128; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
+                        store_v4(query_11 + f * 64 + i, query_11_new20);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -832,10 +892,12 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
             dot_v4(4, 64, 64, 128,
                    state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -853,12 +915,19 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                     store_v4(key_13 + j, splat_v4(-INFINITY));
                 }
                 /* key_13 max= key_12 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_13_in = load_v4(key_13 + j);
-                    for (int64_t c = 0; c < 64; c++) {
-                        key_13_in = max_v4(key_13_in, load_v4(key_12 + c * 64 + j));
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_13_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_13_in[u] = load_v4(key_13 + j);
                     }
-                    store_v4(key_13 + j, key_13_in);
+                    for (int64_t c = 0; c < 64; c++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_13_in[u] = max_v4(key_13_in[u], load_v4(key_12 + c * 64 + j));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_13 + j, key_13_in[u]);
+                    }
                 }
                 /* key_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -867,7 +936,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_13_21 = load_v4(key_13 + j);
-                    vec_v4 key_15_in = {0};
+                    vec_v4 key_15_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_v4 key_14_new22 = exp_v4(load_v4(key_12 + c * 64 + j) - key_13_21);
                         store_v4(key_14 + c * 64 + j, key_14_new22);
@@ -899,7 +968,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_18_27 = load_v4(key_18 + j);
-                    vec_v4 key_20_in = {0};
+                    vec_v4 key_20_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_v4 key_12_26 = load_v4(key_12 + c * 64 + j);
                         const vec_v4 key_12_new28 = exp_v4(key_12_26 - key_18_27);
@@ -922,9 +991,11 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 dot_v4(4, 64, j1 - j0, 64,
                        key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
                 /* score = score + score_2 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -939,12 +1010,19 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -1024,6 +1102,13 @@ TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
     return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1031,6 +1116,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1176,12 +1262,19 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         store_v3(query_2 + i, splat_v3(-INFINITY));
     }
     /* query_2 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_2_in = load_v3(query_2 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            query_2_in = max_v3(query_2_in, load_v3(query + c * 256 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_2_in[u] = load_v3(query_2 + i);
         }
-        store_v3(query_2 + i, query_2_in);
+        for (int64_t c = 0; c < 64; c++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 256 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_2 + i, query_2_in[u]);
+        }
     }
     /* query_4 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1190,7 +1283,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     /* query_3 = exp(query - query_2); query_4 += query_3 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_2_0 = load_v3(query_2 + i);
-        vec_v3 query_4_in = {0};
+        vec_v3 query_4_in = (vec_v3){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 256 + i) - query_2_0);
             store_v3(query_3 + c * 256 + i, query_3_new1);
@@ -1222,7 +1315,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_6 = load_v3(query_7 + i);
-        vec_v3 query_9_in = {0};
+        vec_v3 query_9_in = (vec_v3){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_v3 query_5 = load_v3(query + c * 256 + i);
             const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
@@ -1244,10 +1337,12 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1265,12 +1360,19 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             store_v3(key_2 + j, splat_v3(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = load_v3(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v3(key_2_in, load_v3(key + c * 144 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = load_v3(key_2 + j);
             }
-            store_v3(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 144 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1279,7 +1381,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_2_9 = load_v3(key_2 + j);
-            vec_v3 key_4_in = {0};
+            vec_v3 key_4_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v3 key_3_new10 = exp_v3(load_v3(key + c * 144 + j) - key_2_9);
                 store_v3(key_3 + c * 144 + j, key_3_new10);
@@ -1311,7 +1413,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_15 = load_v3(key_7 + j);
-            vec_v3 key_9_in = {0};
+            vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v3 key_14 = load_v3(key + c * 144 + j);
                 const vec_v3 key_new16 = exp_v3(key_14 - key_7_15);
@@ -1334,9 +1436,11 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         dot_v3(2, 256, j1 - j0, 64,
                key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
         /* score = score + score_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) + load_v3(score_2 + j * 256 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) + load_v3(score_2 + j * 256 + i));
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1351,12 +1455,19 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1391,9 +1502,11 @@ TARGET_v3 static void hedgehog_begin_v3(const struct call *call, int64_t task, c
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1441,12 +1554,19 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
             store_v3(key_2 + j, splat_v3(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = load_v3(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_v3(key_2_in, load_v3(key + c * 64 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = load_v3(key_2 + j);
             }
-            store_v3(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 64 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1455,7 +1575,7 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_2_0 = load_v3(key_2 + j);
-            vec_v3 key_4_in = {0};
+            vec_v3 key_4_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v3 key_3_new1 = exp_v3(load_v3(key + c * 64 + j) - key_2_0);
                 store_v3(key_3 + c * 64 + j, key_3_new1);
@@ -1487,7 +1607,7 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_6 = load_v3(key_7 + j);
-            vec_v3 key_9_in = {0};
+            vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_v3 key_5 = load_v3(key + c * 64 + j);
                 const vec_v3 key_new7 = exp_v3(key_5 - key_7_6);
@@ -1504,9 +1624,11 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 128; f++) {
-                store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+                }
             }
         }
         /* state += key_11 */
@@ -1516,8 +1638,7 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
                 const vec_v3 term = load_v3(key_11 + f * 64 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
@@ -1549,10 +1670,12 @@ TARGET_v3 static void hedgehog_fold_v3(const struct call *call, int64_t task, co
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                }
             }
         }
     }
@@ -1622,12 +1745,19 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 store_v3(query_2 + i, splat_v3(-INFINITY));
             }
             /* query_2 max= query */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_2_in = load_v3(query_2 + i);
-                for (int64_t c = 0; c < 64; c++) {
-                    query_2_in = max_v3(query_2_in, load_v3(query + c * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_2_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_2_in[u] = load_v3(query_2 + i);
                 }
-                store_v3(query_2 + i, query_2_in);
+                for (int64_t c = 0; c < 64; c++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_2 + i, query_2_in[u]);
+                }
             }
             /* query_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1636,7 +1766,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_2_11 = load_v3(query_2 + i);
-                vec_v3 query_4_in = {0};
+                vec_v3 query_4_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_v3 query_3_new12 = exp_v3(load_v3(query + c * 64 + i) - query_2_11);
                     store_v3(query_3 + c * 64 + i, query_3_new12);
@@ -1668,7 +1798,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_17 = load_v3(query_7 + i);
-                vec_v3 query_9_in = {0};
+                vec_v3 query_9_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_v3 query_16 = load_v3(query + c * 64 + i);
                     const vec_v3 query_new18 = exp_v3(query_16 - query_7_17);
@@ -1689,14 +1819,21 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 store_v3(query_12 + i, splat_v3(0.0f));
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_12_in = {0};
-                for (int64_t f = 0; f < 128; f++) {
-                    const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
-                    store_v3(query_11 + f * 64 + i, query_11_new20);
-                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_12_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_12_in[u] = (vec_v3){0};
                 }
-                store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in);
+                for (int64_t f = 0; f < 128; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
+                        store_v3(query_11 + f * 64 + i, query_11_new20);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1707,10 +1844,12 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
             dot_v3(2, 64, 64, 128,
                    state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1728,12 +1867,19 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                     store_v3(key_13 + j, splat_v3(-INFINITY));
                 }
                 /* key_13 max= key_12 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_13_in = load_v3(key_13 + j);
-                    for (int64_t c = 0; c < 64; c++) {
-                        key_13_in = max_v3(key_13_in, load_v3(key_12 + c * 64 + j));
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_13_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_13_in[u] = load_v3(key_13 + j);
                     }
-                    store_v3(key_13 + j, key_13_in);
+                    for (int64_t c = 0; c < 64; c++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_13_in[u] = max_v3(key_13_in[u], load_v3(key_12 + c * 64 + j));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_13 + j, key_13_in[u]);
+                    }
                 }
                 /* key_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1742,7 +1888,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_13_21 = load_v3(key_13 + j);
-                    vec_v3 key_15_in = {0};
+                    vec_v3 key_15_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_v3 key_14_new22 = exp_v3(load_v3(key_12 + c * 64 + j) - key_13_21);
                         store_v3(key_14 + c * 64 + j, key_14_new22);
@@ -1774,7 +1920,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_18_27 = load_v3(key_18 + j);
-                    vec_v3 key_20_in = {0};
+                    vec_v3 key_20_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_v3 key_12_26 = load_v3(key_12 + c * 64 + j);
                         const vec_v3 key_12_new28 = exp_v3(key_12_26 - key_18_27);
@@ -1797,9 +1943,11 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 dot_v3(2, 64, j1 - j0, 64,
                        key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
                 /* score = score + score_2 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1814,12 +1962,19 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1897,6 +2052,12 @@ INLINE vec_any exp_any(vec_any x)
     return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1904,6 +2065,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -2043,12 +2205,19 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         store_any(query_2 + i, splat_any(-INFINITY));
     }
     /* query_2 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_2_in = load_any(query_2 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            query_2_in = max_any(query_2_in, load_any(query + c * 128 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_2_in[u] = load_any(query_2 + i);
         }
-        store_any(query_2 + i, query_2_in);
+        for (int64_t c = 0; c < 64; c++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 128 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_2 + i, query_2_in[u]);
+        }
     }
     /* query_4 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2057,7 +2226,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     /* query_3 = exp(query - query_2); query_4 += query_3 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_2_0 = load_any(query_2 + i);
-        vec_any query_4_in = {0};
+        vec_any query_4_in = (vec_any){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_any query_3_new1 = exp_any(load_any(query + c * 128 + i) - query_2_0);
             store_any(query_3 + c * 128 + i, query_3_new1);
@@ -2089,7 +2258,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_6 = load_any(query_7 + i);
-        vec_any query_9_in = {0};
+        vec_any query_9_in = (vec_any){0};
         for (int64_t c = 0; c < 64; c++) {
             const vec_any query_5 = load_any(query + c * 128 + i);
             const vec_any query_new7 = exp_any(query_5 - query_7_6);
@@ -2111,10 +2280,12 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2132,12 +2303,19 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             store_any(key_2 + j, splat_any(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = load_any(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_any(key_2_in, load_any(key + c * 144 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = load_any(key_2 + j);
             }
-            store_any(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 144 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2146,7 +2324,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_2_9 = load_any(key_2 + j);
-            vec_any key_4_in = {0};
+            vec_any key_4_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_any key_3_new10 = exp_any(load_any(key + c * 144 + j) - key_2_9);
                 store_any(key_3 + c * 144 + j, key_3_new10);
@@ -2178,7 +2356,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_15 = load_any(key_7 + j);
-            vec_any key_9_in = {0};
+            vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_any key_14 = load_any(key + c * 144 + j);
                 const vec_any key_new16 = exp_any(key_14 - key_7_15);
@@ -2201,9 +2379,11 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         dot_any(2, 128, j1 - j0, 64,
                key, 1, 144, query, 128, score_2, 128, 0, NULL, NULL);
         /* score = score + score_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 128 + i, load_any(score + j * 128 + i) + load_any(score_2 + j * 128 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(score + j * 128 + i, load_any(score + j * 128 + i) + load_any(score_2 + j * 128 + i));
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -2218,12 +2398,19 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -2258,9 +2445,11 @@ static void hedgehog_begin_any(const struct call *call, int64_t task, const stru
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -2308,12 +2497,19 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
             store_any(key_2 + j, splat_any(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = load_any(key_2 + j);
-            for (int64_t c = 0; c < 64; c++) {
-                key_2_in = max_any(key_2_in, load_any(key + c * 64 + j));
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = load_any(key_2 + j);
             }
-            store_any(key_2 + j, key_2_in);
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 64 + j));
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, key_2_in[u]);
+            }
         }
         /* key_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2322,7 +2518,7 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_2_0 = load_any(key_2 + j);
-            vec_any key_4_in = {0};
+            vec_any key_4_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_any key_3_new1 = exp_any(load_any(key + c * 64 + j) - key_2_0);
                 store_any(key_3 + c * 64 + j, key_3_new1);
@@ -2354,7 +2550,7 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_6 = load_any(key_7 + j);
-            vec_any key_9_in = {0};
+            vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
                 const vec_any key_5 = load_any(key + c * 64 + j);
                 const vec_any key_new7 = exp_any(key_5 - key_7_6);
@@ -2371,9 +2567,11 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 128; f++) {
-                store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+                }
             }
         }
         /* state += key_11 */
@@ -2383,8 +2581,7 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
                 const vec_any term = load_any(key_11 + f * 64 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
@@ -2416,10 +2613,13 @@ static void hedgehog_fold_any(const struct call *call, int64_t task, const struc
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                }
             }
         }
     }
@@ -2489,12 +2689,19 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 store_any(query_2 + i, splat_any(-INFINITY));
             }
             /* query_2 max= query */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_2_in = load_any(query_2 + i);
-                for (int64_t c = 0; c < 64; c++) {
-                    query_2_in = max_any(query_2_in, load_any(query + c * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_2_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_2_in[u] = load_any(query_2 + i);
                 }
-                store_any(query_2 + i, query_2_in);
+                for (int64_t c = 0; c < 64; c++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_2 + i, query_2_in[u]);
+                }
             }
             /* query_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2503,7 +2710,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_2_11 = load_any(query_2 + i);
-                vec_any query_4_in = {0};
+                vec_any query_4_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_any query_3_new12 = exp_any(load_any(query + c * 64 + i) - query_2_11);
                     store_any(query_3 + c * 64 + i, query_3_new12);
@@ -2535,7 +2742,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_17 = load_any(query_7 + i);
-                vec_any query_9_in = {0};
+                vec_any query_9_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
                     const vec_any query_16 = load_any(query + c * 64 + i);
                     const vec_any query_new18 = exp_any(query_16 - query_7_17);
@@ -2556,14 +2763,22 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 store_any(query_12 + i, splat_any(0.0f));
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_12_in = {0};
-                for (int64_t f = 0; f < 128; f++) {
-                    const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 + i);
-                    store_any(query_11 + f * 64 + i, query_11_new20);
-                    query_12_in += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_12_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_12_in[u] = (vec_any){0};
                 }
-                store_any(query_12 + i, load_any(query_12 + i) + query_12_in);
+                for (int64_t f = 0; f < 128; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 +
+                            i);
+                        store_any(query_11 + f * 64 + i, query_11_new20);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_12 + i, load_any(query_12 + i) + query_12_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2574,10 +2789,12 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
             dot_any(2, 64, 64, 128,
                    state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2595,12 +2812,19 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                     store_any(key_13 + j, splat_any(-INFINITY));
                 }
                 /* key_13 max= key_12 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_13_in = load_any(key_13 + j);
-                    for (int64_t c = 0; c < 64; c++) {
-                        key_13_in = max_any(key_13_in, load_any(key_12 + c * 64 + j));
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_13_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_13_in[u] = load_any(key_13 + j);
                     }
-                    store_any(key_13 + j, key_13_in);
+                    for (int64_t c = 0; c < 64; c++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_13_in[u] = max_any(key_13_in[u], load_any(key_12 + c * 64 + j));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_13 + j, key_13_in[u]);
+                    }
                 }
                 /* key_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2609,7 +2833,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_13_21 = load_any(key_13 + j);
-                    vec_any key_15_in = {0};
+                    vec_any key_15_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_any key_14_new22 = exp_any(load_any(key_12 + c * 64 + j) - key_13_21);
                         store_any(key_14 + c * 64 + j, key_14_new22);
@@ -2641,7 +2865,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_18_27 = load_any(key_18 + j);
-                    vec_any key_20_in = {0};
+                    vec_any key_20_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
                         const vec_any key_12_26 = load_any(key_12 + c * 64 + j);
                         const vec_any key_12_new28 = exp_any(key_12_26 - key_18_27);
@@ -2664,9 +2888,11 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 dot_any(2, 64, j1 - j0, 64,
                        key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
                 /* score = score + score_2 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -2681,12 +2907,19 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

@@ -107,6 +107,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -114,6 +122,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -249,13 +258,20 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -270,10 +286,12 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -288,13 +306,20 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -307,15 +332,22 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         dot_v4(4, 256, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 256 + i);
-                const vec_v4 score_new5 = score_4 + 1.0f;
-                store_v4(score + j * 256 + i, score_new5);
-                row_sum_in += score_new5;
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 score_4 = load_v4(score + j * 256 + i);
+                    const vec_v4 score_new5 = score_4 + 1.0f;
+                    store_v4(score + j * 256 + i, score_new5);
+                    row_sum_in[u] += score_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -350,9 +382,11 @@ TARGET_v4 static void linear_taylor_begin_v4(const struct call *call, int64_t ta
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -381,8 +415,10 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 65; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -397,13 +433,20 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 144 + j);
-                key_in += k_tile_0 * k_tile_0;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -413,9 +456,11 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t f = 0; f < 65; f++) {
-                store_v4(key_3 + f * 144 + j, (f < 64) ? load_v4(k_tile + least(f, 63) * 144 + j) : splat_v4(1.0f));
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key_3 + f * 144 + j, (f < 64) ? load_v4(k_tile + least(f, 63) * 144 + j) : splat_v4(1.0f));
+                }
             }
         }
         /* state += key_3 */
@@ -425,8 +470,7 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
                 const vec_v4 term = load_v4(key_3 + f * 144 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
@@ -456,8 +500,10 @@ TARGET_v4 static void linear_taylor_fold_v4(const struct call *call, int64_t tas
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v4(1));
+                }
             }
         }
     }
@@ -493,13 +539,20 @@ TARGET_v4 static void linear_taylor_queries_v4(const struct call *call, int64_t 
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_2 = load_v4(q_tile + d * 256 + i);
-            query_in += q_tile_2 * q_tile_2;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 q_tile_2 = load_v4(q_tile + d * 256 + i);
+                query_in[u] += q_tile_2 * q_tile_2;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -513,14 +566,21 @@ TARGET_v4 static void linear_taylor_queries_v4(const struct call *call, int64_t 
         store_v4(query_4 + i, splat_v4(0.0f));
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_4_in = {0};
-        for (int64_t f = 0; f < 65; f++) {
-            const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 256 + i) : splat_v4(1.0f);
-            store_v4(query_3 + f * 256 + i, query_3_new4);
-            query_4_in += query_3_new4 * carried[f];
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_4_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_4_in[u] = (vec_v4){0};
         }
-        store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+        for (int64_t f = 0; f < 65; f++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 256 + i) : splat_v4(1.0f);
+                store_v4(query_3 + f * 256 + i, query_3_new4);
+                query_4_in[u] += query_3_new4 * carried[f];
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in[u]);
+        }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
     dot_v4(4, 256, 64, 65,
@@ -581,6 +641,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -588,6 +655,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -717,13 +785,20 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -738,10 +813,12 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -756,13 +833,20 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -775,15 +859,22 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         dot_v3(2, 256, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 256 + i);
-                const vec_v3 score_new5 = score_4 + 1.0f;
-                store_v3(score + j * 256 + i, score_new5);
-                row_sum_in += score_new5;
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 score_4 = load_v3(score + j * 256 + i);
+                    const vec_v3 score_new5 = score_4 + 1.0f;
+                    store_v3(score + j * 256 + i, score_new5);
+                    row_sum_in[u] += score_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -818,9 +909,11 @@ TARGET_v3 static void linear_taylor_begin_v3(const struct call *call, int64_t ta
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -849,8 +942,10 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 65; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -865,13 +960,20 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 144 + j);
-                key_in += k_tile_0 * k_tile_0;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -881,9 +983,11 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 65; f++) {
-                store_v3(key_3 + f * 144 + j, (f < 64) ? load_v3(k_tile + least(f, 63) * 144 + j) : splat_v3(1.0f));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_3 + f * 144 + j, (f < 64) ? load_v3(k_tile + least(f, 63) * 144 + j) : splat_v3(1.0f));
+                }
             }
         }
         /* state += key_3 */
@@ -893,8 +997,7 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
                 const vec_v3 term = load_v3(key_3 + f * 144 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
@@ -924,8 +1027,10 @@ TARGET_v3 static void linear_taylor_fold_v3(const struct call *call, int64_t tas
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_v3(1));
+                }
             }
         }
     }
@@ -961,13 +1066,20 @@ TARGET_v3 static void linear_taylor_queries_v3(const struct call *call, int64_t 
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_2 = load_v3(q_tile + d * 256 + i);
-            query_in += q_tile_2 * q_tile_2;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 q_tile_2 = load_v3(q_tile + d * 256 + i);
+                query_in[u] += q_tile_2 * q_tile_2;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -981,14 +1093,21 @@ TARGET_v3 static void linear_taylor_queries_v3(const struct call *call, int64_t 
         store_v3(query_4 + i, splat_v3(0.0f));
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_4_in = {0};
-        for (int64_t f = 0; f < 65; f++) {
-            const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 256 + i) : splat_v3(1.0f);
-            store_v3(query_3 + f * 256 + i, query_3_new4);
-            query_4_in += query_3_new4 * carried[f];
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_4_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_4_in[u] = (vec_v3){0};
         }
-        store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+        for (int64_t f = 0; f < 65; f++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 256 + i) : splat_v3(1.0f);
+                store_v3(query_3 + f * 256 + i, query_3_new4);
+                query_4_in[u] += query_3_new4 * carried[f];
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in[u]);
+        }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
     dot_v3(2, 256, 64, 65,
@@ -1047,6 +1166,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1054,6 +1179,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1177,13 +1303,20 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
-            query_in += q_tile_0 * q_tile_0;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                query_in[u] += q_tile_0 * q_tile_0;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1198,10 +1331,12 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = n_k;
@@ -1216,13 +1351,20 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
-                key_in += k_tile_2 * k_tile_2;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_2 * k_tile_2;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1235,15 +1377,22 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         dot_any(2, 128, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         /* score = score + 1.0f; row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 128 + i);
-                const vec_any score_new5 = score_4 + 1.0f;
-                store_any(score + j * 128 + i, score_new5);
-                row_sum_in += score_new5;
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any score_4 = load_any(score + j * 128 + i);
+                    const vec_any score_new5 = score_4 + 1.0f;
+                    store_any(score + j * 128 + i, score_new5);
+                    row_sum_in[u] += score_new5;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -1278,9 +1427,11 @@ static void linear_taylor_begin_any(const struct call *call, int64_t task, const
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -1309,8 +1460,10 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 65; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -1325,13 +1478,20 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 144 + j);
-                key_in += k_tile_0 * k_tile_0;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* k_tile = k_tile * (1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1341,9 +1501,11 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 65; f++) {
-                store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + least(f, 63) * 144 + j) : splat_any(1.0f));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_3 + f * 144 + j, (f < 64) ? load_any(k_tile + least(f, 63) * 144 + j) : splat_any(1.0f));
+                }
             }
         }
         /* state += key_3 */
@@ -1353,8 +1515,7 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
                 const vec_any term = load_any(key_3 + f * 144 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
@@ -1384,8 +1545,11 @@ static void linear_taylor_fold_any(const struct call *call, int64_t task, const 
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e), splat_any(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 4240 + f * 64 + e),
+                        splat_any(1));
+                }
             }
         }
     }
@@ -1421,13 +1585,20 @@ static void linear_taylor_queries_any(const struct call *call, int64_t task, con
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_2 = load_any(q_tile + d * 128 + i);
-            query_in += q_tile_2 * q_tile_2;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any q_tile_2 = load_any(q_tile + d * 128 + i);
+                query_in[u] += q_tile_2 * q_tile_2;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* q_tile = q_tile * (1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1441,14 +1612,21 @@ static void linear_taylor_queries_any(const struct call *call, int64_t task, con
         store_any(query_4 + i, splat_any(0.0f));
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_4_in = {0};
-        for (int64_t f = 0; f < 65; f++) {
-            const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 128 + i) : splat_any(1.0f);
-            store_any(query_3 + f * 128 + i, query_3_new4);
-            query_4_in += query_3_new4 * carried[f];
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_4_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_4_in[u] = (vec_any){0};
         }
-        store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+        for (int64_t f = 0; f < 65; f++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 128 + i) : splat_any(1.0f);
+                store_any(query_3 + f * 128 + i, query_3_new4);
+                query_4_in[u] += query_3_new4 * carried[f];
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_4 + i, load_any(query_4 + i) + query_4_in[u]);
+        }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
     dot_any(2, 128, 64, 65,

@@ -117,6 +117,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -227,16 +228,20 @@ TARGET_v4 static void linformer_begin_v4(const struct call *call, int64_t task, 
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(carried + s * 64 + d, splat_v4(0.0f));
-            store_v4(carried_rest + s * 64 + d, splat_v4(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(carried + s * 64 + d, splat_v4(0.0f));
+                store_v4(carried_rest + s * 64 + d, splat_v4(0.0f));
+            }
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + s * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + s * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -260,14 +265,18 @@ TARGET_v4 static void linformer_keys_v4(const struct call *call, int64_t task, c
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
+            }
         }
     }
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -299,14 +308,19 @@ TARGET_v4 static void linformer_fold_v4(const struct call *call, int64_t task, c
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t d = 0; d < 64; d += 16) {
-                add_v4(carried + s * 64 + d, carried_rest + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
+            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                    add_v4(carried + s * 64 + d, carried_rest + s * 64 + d, load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
+                }
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                add_v4(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    add_v4(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                        splat_v4(1));
+                }
             }
         }
     }
@@ -338,9 +352,11 @@ TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
@@ -351,12 +367,19 @@ TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task
         store_v4(query_3 + i, splat_v4(-FLT_MAX));
     }
     /* query_3 max= query_2 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_3_in = load_v4(query_3 + i);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_v4(query_3_in, load_v4(query_2 + s * 64 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_3_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_3_in[u] = load_v4(query_3 + i);
         }
-        store_v4(query_3 + i, query_3_in);
+        for (int64_t s = 0; s < 256; s++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_3_in[u] = max_v4(query_3_in[u], load_v4(query_2 + s * 64 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_3 + i, query_3_in[u]);
+        }
     }
     /* query_5 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -365,7 +388,7 @@ TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task
     /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_3_1 = load_v4(query_3 + i);
-        vec_v4 query_5_in = {0};
+        vec_v4 query_5_in = (vec_v4){0};
         for (int64_t s = 0; s < 256; s++) {
             const vec_v4 query_2_0 = load_v4(query_2 + s * 64 + i);
             const vec_v4 query_2_new2 = exp2_v4(query_2_0 - query_3_1);
@@ -449,6 +472,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -553,16 +577,20 @@ TARGET_v3 static void linformer_begin_v3(const struct call *call, int64_t task, 
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(carried + s * 64 + d, splat_v3(0.0f));
-            store_v3(carried_rest + s * 64 + d, splat_v3(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(carried + s * 64 + d, splat_v3(0.0f));
+                store_v3(carried_rest + s * 64 + d, splat_v3(0.0f));
+            }
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + s * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + s * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -586,14 +614,18 @@ TARGET_v3 static void linformer_keys_v3(const struct call *call, int64_t task, c
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
+            }
         }
     }
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -625,14 +657,19 @@ TARGET_v3 static void linformer_fold_v3(const struct call *call, int64_t task, c
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t d = 0; d < 64; d += 8) {
-                add_v3(carried + s * 64 + d, carried_rest + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
+            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                    add_v3(carried + s * 64 + d, carried_rest + s * 64 + d, load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
+                }
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                add_v3(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    add_v3(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                        splat_v3(1));
+                }
             }
         }
     }
@@ -664,9 +701,11 @@ TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
@@ -677,12 +716,19 @@ TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task
         store_v3(query_3 + i, splat_v3(-FLT_MAX));
     }
     /* query_3 max= query_2 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_3_in = load_v3(query_3 + i);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_v3(query_3_in, load_v3(query_2 + s * 64 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_3_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_3_in[u] = load_v3(query_3 + i);
         }
-        store_v3(query_3 + i, query_3_in);
+        for (int64_t s = 0; s < 256; s++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_3_in[u] = max_v3(query_3_in[u], load_v3(query_2 + s * 64 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_3 + i, query_3_in[u]);
+        }
     }
     /* query_5 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -691,7 +737,7 @@ TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task
     /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_3_1 = load_v3(query_3 + i);
-        vec_v3 query_5_in = {0};
+        vec_v3 query_5_in = (vec_v3){0};
         for (int64_t s = 0; s < 256; s++) {
             const vec_v3 query_2_0 = load_v3(query_2 + s * 64 + i);
             const vec_v3 query_2_new2 = exp2_v3(query_2_0 - query_3_1);
@@ -773,6 +819,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -871,16 +918,20 @@ static void linformer_begin_any(const struct call *call, int64_t task, const str
     float *const carried_2_rest = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(carried + s * 64 + d, splat_any(0.0f));
-            store_any(carried_rest + s * 64 + d, splat_any(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(carried + s * 64 + d, splat_any(0.0f));
+                store_any(carried_rest + s * 64 + d, splat_any(0.0f));
+            }
         }
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + s * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + s * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + s * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + s * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -904,14 +955,18 @@ static void linformer_keys_any(const struct call *call, int64_t task, const stru
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
+            }
         }
     }
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 576);
@@ -943,14 +998,19 @@ static void linformer_fold_any(const struct call *call, int64_t task, const stru
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t d = 0; d < 64; d += 4) {
-                add_any(carried + s * 64 + d, carried_rest + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
+            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                    add_any(carried + s * 64 + d, carried_rest + s * 64 + d, load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
+                }
             }
         }
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                add_any(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    add_any(carried_2 + s * 64 + e, carried_2_rest + s * 64 + e, load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e),
+                        splat_any(1));
+                }
             }
         }
     }
@@ -982,9 +1042,11 @@ static void linformer_queries_any(const struct call *call, int64_t task, const s
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
@@ -995,12 +1057,19 @@ static void linformer_queries_any(const struct call *call, int64_t task, const s
         store_any(query_3 + i, splat_any(-FLT_MAX));
     }
     /* query_3 max= query_2 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_3_in = load_any(query_3 + i);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_any(query_3_in, load_any(query_2 + s * 64 + i));
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_3_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_3_in[u] = load_any(query_3 + i);
         }
-        store_any(query_3 + i, query_3_in);
+        for (int64_t s = 0; s < 256; s++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_3_in[u] = max_any(query_3_in[u], load_any(query_2 + s * 64 + i));
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_3 + i, query_3_in[u]);
+        }
     }
     /* query_5 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1009,7 +1078,7 @@ static void linformer_queries_any(const struct call *call, int64_t task, const s
     /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_3_1 = load_any(query_3 + i);
-        vec_any query_5_in = {0};
+        vec_any query_5_in = (vec_any){0};
         for (int64_t s = 0; s < 256; s++) {
             const vec_any query_2_0 = load_any(query_2 + s * 64 + i);
             const vec_any query_2_new2 = exp2_any(query_2_0 - query_3_1);

@@ -108,6 +108,14 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -115,6 +123,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -256,9 +265,11 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     dot_v4(4, 256, 16, 64,
            sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
     /* query = (query * query_2) * 0.25f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 16; r++) {
-            store_v4(query + r * 256 + i, (load_v4(query + r * 256 + i) * load_v4(query_2 + r * 256 + i)) * 0.25f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query + r * 256 + i, (load_v4(query + r * 256 + i) * load_v4(query_2 + r * 256 + i)) * 0.25f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -267,10 +278,12 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
@@ -287,19 +300,23 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         dot_v4(3, 144, 16, 64,
                sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 16; r++) {
-                store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+                }
             }
         }
         /* score[j][i] = sum over r of key * query */
         dot_v4(4, 256, j1 - j0, 16,
                key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_0 = load_v4(score + j * 256 + i);
-                store_v4(score + j * 256 + i, score_0 * score_0);
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 score_0 = load_v4(score + j * 256 + i);
+                    store_v4(score + j * 256 + i, score_0 * score_0);
+                }
             }
         }
         if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
@@ -319,12 +336,19 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -405,15 +429,19 @@ TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, i
         dot_v4(4, 64, 16, 64,
                sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 16; r++) {
-                store_v4(key + r * 64 + j, (load_v4(key + r * 64 + j) * load_v4(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key + r * 64 + j, (load_v4(key + r * 64 + j) * load_v4(key_2 + r * 64 + j)) * 0.25f);
+                }
             }
         }
         /* key_4 = key * key */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t f = 0; f < 144; f++) {
-                store_v4(key_4 + f * 64 + j, load_v4(key + (f % 16) * 64 + j) * load_v4(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_4 + f * 64 + j, load_v4(key + (f % 16) * 64 + j) * load_v4(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                }
             }
         }
         /* state += key_4 */
@@ -423,8 +451,7 @@ TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, i
                 const vec_v4 term = load_v4(key_4 + f * 64 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
@@ -454,7 +481,7 @@ TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, i
         }
         /* before += recent */
         for (int64_t f = f0; f < f1; f += 16) {
-            vec_v4 before_in = {0};
+            vec_v4 before_in = (vec_v4){0};
             for (int64_t back = 0; back < 31; back++) {
                 before_in += load_v4(recent + back * 144 + f);
             }
@@ -467,8 +494,10 @@ TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, i
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(before_2 + f * 64 + e, splat_v4(0.0f));
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    store_v4(before_2 + f * 64 + e, splat_v4(0.0f));
+                }
             }
         }
         /* before_2 += recent_2 */
@@ -481,9 +510,11 @@ TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, i
         }
         /* recent_2 = state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                store_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v4(before_2 + f * 64 + e));
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    store_v4(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                    store_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v4(before_2 + f * 64 + e));
+                }
             }
         }
     }
@@ -543,9 +574,11 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
             dot_v4(4, 64, 16, 64,
                    sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
             /* query = (query * query_2) * 0.25f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 16; r++) {
-                    store_v4(query + r * 64 + i, (load_v4(query + r * 64 + i) * load_v4(query_2 + r * 64 + i)) * 0.25f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query + r * 64 + i, (load_v4(query + r * 64 + i) * load_v4(query_2 + r * 64 + i)) * 0.25f);
+                    }
                 }
             }
             /* query_5 = 0.0f */
@@ -553,15 +586,22 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                 store_v4(query_5 + i, splat_v4(0.0f));
             }
             /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_5_in = {0};
-                for (int64_t f = 0; f < 144; f++) {
-                    const vec_v4 query_4_new0 = (load_v4(query + (f % 16) * 64 + i) * load_v4(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
-                    store_v4(query_4 + f * 64 + i, query_4_new0);
-                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_5_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_5_in[u] = (vec_v4){0};
                 }
-                store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+                for (int64_t f = 0; f < 144; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        const vec_v4 query_4_new0 = (load_v4(query + (f % 16) * 64 + i) * load_v4(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                        store_v4(query_4 + f * 64 + i, query_4_new0);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -572,10 +612,12 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
             dot_v4(4, 64, 64, 144,
                    state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -592,19 +634,23 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                 dot_v4(4, 64, 16, 64,
                        sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
                 /* key_5 = (key_5 * key_6) * 0.25f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 16; r++) {
-                        store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.25f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.25f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
                 dot_v4(4, 64, j1 - j0, 16,
                        key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_1 = load_v4(score + j * 64 + i);
-                        store_v4(score + j * 64 + i, score_1 * score_1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                            store_v4(score + j * 64 + i, score_1 * score_1);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -619,12 +665,19 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -679,6 +732,13 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -686,6 +746,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -821,9 +882,11 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     dot_v3(2, 256, 16, 64,
            sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
     /* query = (query * query_2) * 0.25f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 16; r++) {
-            store_v3(query + r * 256 + i, (load_v3(query + r * 256 + i) * load_v3(query_2 + r * 256 + i)) * 0.25f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + r * 256 + i, (load_v3(query + r * 256 + i) * load_v3(query_2 + r * 256 + i)) * 0.25f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -832,10 +895,12 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
@@ -852,19 +917,23 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         dot_v3(2, 144, 16, 64,
                sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+                }
             }
         }
         /* score[j][i] = sum over r of key * query */
         dot_v3(2, 256, j1 - j0, 16,
                key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_0 = load_v3(score + j * 256 + i);
-                store_v3(score + j * 256 + i, score_0 * score_0);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 score_0 = load_v3(score + j * 256 + i);
+                    store_v3(score + j * 256 + i, score_0 * score_0);
+                }
             }
         }
         if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
@@ -884,12 +953,19 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -970,15 +1046,19 @@ TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, i
         dot_v3(2, 64, 16, 64,
                sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                store_v3(key + r * 64 + j, (load_v3(key + r * 64 + j) * load_v3(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + r * 64 + j, (load_v3(key + r * 64 + j) * load_v3(key_2 + r * 64 + j)) * 0.25f);
+                }
             }
         }
         /* key_4 = key * key */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 144; f++) {
-                store_v3(key_4 + f * 64 + j, load_v3(key + (f % 16) * 64 + j) * load_v3(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_4 + f * 64 + j, load_v3(key + (f % 16) * 64 + j) * load_v3(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                }
             }
         }
         /* state += key_4 */
@@ -988,8 +1068,7 @@ TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, i
                 const vec_v3 term = load_v3(key_4 + f * 64 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
@@ -1019,7 +1098,7 @@ TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, i
         }
         /* before += recent */
         for (int64_t f = f0; f < f1; f += 8) {
-            vec_v3 before_in = {0};
+            vec_v3 before_in = (vec_v3){0};
             for (int64_t back = 0; back < 31; back++) {
                 before_in += load_v3(recent + back * 144 + f);
             }
@@ -1032,8 +1111,10 @@ TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, i
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(before_2 + f * 64 + e, splat_v3(0.0f));
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    store_v3(before_2 + f * 64 + e, splat_v3(0.0f));
+                }
             }
         }
         /* before_2 += recent_2 */
@@ -1046,9 +1127,11 @@ TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, i
         }
         /* recent_2 = state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                store_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v3(before_2 + f * 64 + e));
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    store_v3(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                    store_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v3(before_2 + f * 64 + e));
+                }
             }
         }
     }
@@ -1108,9 +1191,11 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
             dot_v3(2, 64, 16, 64,
                    sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
             /* query = (query * query_2) * 0.25f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 16; r++) {
-                    store_v3(query + r * 64 + i, (load_v3(query + r * 64 + i) * load_v3(query_2 + r * 64 + i)) * 0.25f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query + r * 64 + i, (load_v3(query + r * 64 + i) * load_v3(query_2 + r * 64 + i)) * 0.25f);
+                    }
                 }
             }
             /* query_5 = 0.0f */
@@ -1118,15 +1203,22 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                 store_v3(query_5 + i, splat_v3(0.0f));
             }
             /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_5_in = {0};
-                for (int64_t f = 0; f < 144; f++) {
-                    const vec_v3 query_4_new0 = (load_v3(query + (f % 16) * 64 + i) * load_v3(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
-                    store_v3(query_4 + f * 64 + i, query_4_new0);
-                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_5_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_5_in[u] = (vec_v3){0};
                 }
-                store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+                for (int64_t f = 0; f < 144; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 query_4_new0 = (load_v3(query + (f % 16) * 64 + i) * load_v3(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                        store_v3(query_4 + f * 64 + i, query_4_new0);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1137,10 +1229,12 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
             dot_v3(2, 64, 64, 144,
                    state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1157,19 +1251,23 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                 dot_v3(2, 64, 16, 64,
                        sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
                 /* key_5 = (key_5 * key_6) * 0.25f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 16; r++) {
-                        store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.25f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.25f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
                 dot_v3(2, 64, j1 - j0, 16,
                        key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_1 = load_v3(score + j * 64 + i);
-                        store_v3(score + j * 64 + i, score_1 * score_1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                            store_v3(score + j * 64 + i, score_1 * score_1);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1184,12 +1282,19 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1242,6 +1347,12 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 static const ints_any lane_any = {0, 1, 2, 3};
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1249,6 +1360,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1378,9 +1490,11 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     dot_any(2, 128, 16, 64,
            sketch_g2, 1, 16, q_tile, 128, query_2, 128, 0, NULL, NULL);
     /* query = (query * query_2) * 0.25f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 16; r++) {
-            store_any(query + r * 128 + i, (load_any(query + r * 128 + i) * load_any(query_2 + r * 128 + i)) * 0.25f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + r * 128 + i, (load_any(query + r * 128 + i) * load_any(query_2 + r * 128 + i)) * 0.25f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1389,10 +1503,12 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, least(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63));
@@ -1409,19 +1525,23 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         dot_any(2, 144, 16, 64,
                sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+                }
             }
         }
         /* score[j][i] = sum over r of key * query */
         dot_any(2, 128, j1 - j0, 16,
                key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_0 = load_any(score + j * 128 + i);
-                store_any(score + j * 128 + i, score_0 * score_0);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any score_0 = load_any(score + j * 128 + i);
+                    store_any(score + j * 128 + i, score_0 * score_0);
+                }
             }
         }
         if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (least(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k -
@@ -1441,12 +1561,19 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -1527,15 +1654,19 @@ static void local_blocks_polysketch_keys_any(const struct call *call, int64_t ta
         dot_any(2, 64, 16, 64,
                sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
         /* key = (key * key_2) * 0.25f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                store_any(key + r * 64 + j, (load_any(key + r * 64 + j) * load_any(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + r * 64 + j, (load_any(key + r * 64 + j) * load_any(key_2 + r * 64 + j)) * 0.25f);
+                }
             }
         }
         /* key_4 = key * key */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 144; f++) {
-                store_any(key_4 + f * 64 + j, load_any(key + (f % 16) * 64 + j) * load_any(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_4 + f * 64 + j, load_any(key + (f % 16) * 64 + j) * load_any(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
+                }
             }
         }
         /* state += key_4 */
@@ -1545,8 +1676,7 @@ static void local_blocks_polysketch_keys_any(const struct call *call, int64_t ta
                 const vec_any term = load_any(key_4 + f * 64 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
@@ -1576,7 +1706,7 @@ static void local_blocks_polysketch_fold_any(const struct call *call, int64_t ta
         }
         /* before += recent */
         for (int64_t f = f0; f < f1; f += 4) {
-            vec_any before_in = {0};
+            vec_any before_in = (vec_any){0};
             for (int64_t back = 0; back < 31; back++) {
                 before_in += load_any(recent + back * 144 + f);
             }
@@ -1589,8 +1719,10 @@ static void local_blocks_polysketch_fold_any(const struct call *call, int64_t ta
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                store_any(before_2 + f * 64 + e, splat_any(0.0f));
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    store_any(before_2 + f * 64 + e, splat_any(0.0f));
+                }
             }
         }
         /* before_2 += recent_2 */
@@ -1603,9 +1735,11 @@ static void local_blocks_polysketch_fold_any(const struct call *call, int64_t ta
         }
         /* recent_2 = state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                store_any(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                store_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_any(before_2 + f * 64 + e));
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    store_any(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
+                    store_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_any(before_2 + f * 64 + e));
+                }
             }
         }
     }
@@ -1665,9 +1799,11 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
             dot_any(2, 64, 16, 64,
                    sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
             /* query = (query * query_2) * 0.25f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 16; r++) {
-                    store_any(query + r * 64 + i, (load_any(query + r * 64 + i) * load_any(query_2 + r * 64 + i)) * 0.25f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query + r * 64 + i, (load_any(query + r * 64 + i) * load_any(query_2 + r * 64 + i)) * 0.25f);
+                    }
                 }
             }
             /* query_5 = 0.0f */
@@ -1675,15 +1811,22 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                 store_any(query_5 + i, splat_any(0.0f));
             }
             /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_5_in = {0};
-                for (int64_t f = 0; f < 144; f++) {
-                    const vec_any query_4_new0 = (load_any(query + (f % 16) * 64 + i) * load_any(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                        (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
-                    store_any(query_4 + f * 64 + i, query_4_new0);
-                    query_5_in += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_5_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_5_in[u] = (vec_any){0};
                 }
-                store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+                for (int64_t f = 0; f < 144; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any query_4_new0 = (load_any(query + (f % 16) * 64 + i) * load_any(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
+                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                        store_any(query_4 + f * 64 + i, query_4_new0);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_5 + i, load_any(query_5 + i) + query_5_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1694,10 +1837,12 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
             dot_any(2, 64, 64, 144,
                    state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1714,19 +1859,23 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                 dot_any(2, 64, 16, 64,
                        sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
                 /* key_5 = (key_5 * key_6) * 0.25f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 16; r++) {
-                        store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.25f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.25f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
                 dot_any(2, 64, j1 - j0, 16,
                        key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_1 = load_any(score + j * 64 + i);
-                        store_any(score + j * 64 + i, score_1 * score_1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_1 = load_any(score + j * 64 + i);
+                            store_any(score + j * 64 + i, score_1 * score_1);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1741,12 +1890,19 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

@@ -97,6 +97,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -227,9 +228,11 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -239,10 +242,12 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+            }
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -286,12 +291,19 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
                 }
             }
             /* row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_max_in = max_v4(row_max_in, load_v4(score + j * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 row_max_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
                 }
-                store_v4(row_max + i, row_max_in);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -304,7 +316,7 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_8 = load_v4(row_max + i);
-                vec_v4 row_sum_in = {0};
+                vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v4 score_7 = load_v4(score + j * 64 + i);
                     const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
@@ -371,6 +383,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -495,9 +508,11 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -507,10 +522,12 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+            }
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -554,12 +571,19 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
                 }
             }
             /* row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_max_in = max_v3(row_max_in, load_v3(score + j * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = load_v3(row_max + i);
                 }
-                store_v3(row_max + i, row_max_in);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
+                }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -572,7 +596,7 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_8 = load_v3(row_max + i);
-                vec_v3 row_sum_in = {0};
+                vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v3 score_7 = load_v3(score + j * 64 + i);
                     const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
@@ -637,6 +661,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -755,9 +780,11 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -767,10 +794,12 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 64 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+            }
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -814,12 +843,19 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
                 }
             }
             /* row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_max_in = max_any(row_max_in, load_any(score + j * 64 + i));
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = load_any(row_max + i);
                 }
-                store_any(row_max + i, row_max_in);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 64 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
+                }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -832,7 +868,7 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_8 = load_any(row_max + i);
-                vec_any row_sum_in = {0};
+                vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_any score_7 = load_any(score + j * 64 + i);
                     const vec_any score_new9 = exp2_any(score_7 - row_max_8);

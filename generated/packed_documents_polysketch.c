@@ -147,6 +147,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -154,6 +162,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -299,12 +308,19 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -313,7 +329,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -336,9 +352,11 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     dot_v4(4, 256, 32, 64,
            sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -347,10 +365,12 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
@@ -368,12 +388,19 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -382,7 +409,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
@@ -405,9 +432,11 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         dot_v4(3, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -446,12 +475,19 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -486,9 +522,11 @@ TARGET_v4 static void packed_documents_polysketch_begin_v4(const struct call *ca
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -523,8 +561,10 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -539,12 +579,19 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -553,7 +600,7 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
@@ -576,9 +623,11 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
         dot_v4(4, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
@@ -602,8 +651,7 @@ TARGET_v4 static void packed_documents_polysketch_keys_v4(const struct call *cal
                     const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
@@ -711,12 +759,19 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 store_v4(query + i, splat_v4(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v4(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_in[u] = (vec_v4){0};
                 }
-                store_v4(query + i, load_v4(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -725,7 +780,7 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_14 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_13 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new15 = q_tile_13 - t_14;
@@ -748,9 +803,11 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
             dot_v4(4, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -760,40 +817,51 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_9_in = {0};
-                    vec_v4 query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 query_9_in[4], query_9_in_whole[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_9_in[u] = (vec_v4){0};
+                        query_9_in_whole[u] = (vec_v4){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_8_new17 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
-                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_8 + (f - f0) * 64 + i, query_8_new17);
-                        query_9_in += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_v4){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 query_8_new17 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v4(query_8 + (f - f0) * 64 + i, query_8_new17);
+                            query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_v4){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_v4(4, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -810,12 +878,19 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                     store_v4(key_9 + j, splat_v4(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_v4(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_9_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_9_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_9_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -824,7 +899,7 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_19 = load_v4(key_9 + j) * 0.015625f;
-                    vec_v4 key_11_in = {0};
+                    vec_v4 key_11_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new20 = k_tile_2_18 - t_19;
@@ -844,11 +919,13 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                 dot_v4(4, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_23 = score_22 * score_22;
-                        store_v4(score + j * 64 + i, t_23 * t_23);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_22 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_23 = score_22 * score_22;
+                            store_v4(score + j * 64 + i, t_23 * t_23);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
@@ -868,12 +945,19 @@ TARGET_v4 static void packed_documents_polysketch_queries_v4(const struct call *
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -941,6 +1025,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -948,6 +1039,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1087,12 +1179,19 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1101,7 +1200,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -1124,9 +1223,11 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     dot_v3(2, 256, 32, 64,
            sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1135,10 +1236,12 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
@@ -1156,12 +1259,19 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1170,7 +1280,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
@@ -1193,9 +1303,11 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         dot_v3(2, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -1234,12 +1346,19 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1274,9 +1393,11 @@ TARGET_v3 static void packed_documents_polysketch_begin_v3(const struct call *ca
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1311,8 +1432,10 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -1327,12 +1450,19 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1341,7 +1471,7 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
@@ -1364,9 +1494,11 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
         dot_v3(2, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
@@ -1390,8 +1522,7 @@ TARGET_v3 static void packed_documents_polysketch_keys_v3(const struct call *cal
                     const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
@@ -1499,12 +1630,19 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 store_v3(query + i, splat_v3(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v3(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] = (vec_v3){0};
                 }
-                store_v3(query + i, load_v3(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1513,7 +1651,7 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_14 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = {0};
+                vec_v3 query_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_13 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new15 = q_tile_13 - t_14;
@@ -1536,9 +1674,11 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
             dot_v3(2, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1548,40 +1688,51 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_9_in = {0};
-                    vec_v3 query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 query_9_in[2], query_9_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_9_in[u] = (vec_v3){0};
+                        query_9_in_whole[u] = (vec_v3){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_8_new17 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
-                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_8 + (f - f0) * 64 + i, query_8_new17);
-                        query_9_in += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_v3){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 query_8_new17 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v3(query_8 + (f - f0) * 64 + i, query_8_new17);
+                            query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_v3){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_v3(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1598,12 +1749,19 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                     store_v3(key_9 + j, splat_v3(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_v3(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_9_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_9_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_9_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1612,7 +1770,7 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_19 = load_v3(key_9 + j) * 0.015625f;
-                    vec_v3 key_11_in = {0};
+                    vec_v3 key_11_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new20 = k_tile_2_18 - t_19;
@@ -1632,11 +1790,13 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                 dot_v3(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_23 = score_22 * score_22;
-                        store_v3(score + j * 64 + i, t_23 * t_23);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_22 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_23 = score_22 * score_22;
+                            store_v3(score + j * 64 + i, t_23 * t_23);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
@@ -1656,12 +1816,19 @@ TARGET_v3 static void packed_documents_polysketch_queries_v3(const struct call *
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1727,6 +1894,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1734,6 +1907,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1867,12 +2041,19 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1881,7 +2062,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -1904,9 +2085,11 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     dot_any(2, 128, 32, 64,
            sketch_g2, 1, 32, q_tile, 128, query_6, 128, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1915,10 +2098,12 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const struct ids ids_0 = ids_of(document, i0 + n_k - n_q, i1 + n_k - n_q); /* of the tile of i */
@@ -1936,12 +2121,19 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1950,7 +2142,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
@@ -1973,9 +2165,11 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         dot_any(2, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -2014,12 +2208,19 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -2054,9 +2255,11 @@ static void packed_documents_polysketch_begin_any(const struct call *call, int64
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -2091,8 +2294,10 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -2107,12 +2312,19 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2121,7 +2333,7 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
@@ -2144,9 +2356,11 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
         dot_any(2, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
@@ -2170,8 +2384,7 @@ static void packed_documents_polysketch_keys_any(const struct call *call, int64_
                     const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
@@ -2279,12 +2492,19 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 store_any(query + i, splat_any(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_any(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] = (vec_any){0};
                 }
-                store_any(query + i, load_any(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + i, load_any(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2293,7 +2513,7 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_14 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = {0};
+                vec_any query_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_13 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new15 = q_tile_13 - t_14;
@@ -2316,9 +2536,11 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
             dot_any(2, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2328,40 +2550,51 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_10 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_10 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_9_in = {0};
-                    vec_any query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any query_9_in[2], query_9_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_9_in[u] = (vec_any){0};
+                        query_9_in_whole[u] = (vec_any){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_8_new17 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_8 + (f - f0) * 64 + i, query_8_new17);
-                        query_9_in += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_any){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any query_8_new17 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_any(query_8 + (f - f0) * 64 + i, query_8_new17);
+                            query_9_in[u] += query_8_new17 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_any){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_any(query_9 + i, load_any(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_any(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2378,12 +2611,19 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                     store_any(key_9 + j, splat_any(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_any(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_9_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_9_in[u] = (vec_any){0};
                     }
-                    store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_9_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_9 + j, load_any(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2392,7 +2632,7 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_19 = load_any(key_9 + j) * 0.015625f;
-                    vec_any key_11_in = {0};
+                    vec_any key_11_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new20 = k_tile_2_18 - t_19;
@@ -2412,11 +2652,13 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                 dot_any(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_22 = load_any(score + j * 64 + i);
-                        const vec_any t_23 = score_22 * score_22;
-                        store_any(score + j * 64 + i, t_23 * t_23);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_22 = load_any(score + j * 64 + i);
+                            const vec_any t_23 = score_22 * score_22;
+                            store_any(score + j * 64 + i, t_23 * t_23);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((((ids_0.most <= ids_1.least) && (ids_1.most <= ids_0.least)) ? (i0 + n_k - n_q + 1) : 0) <
@@ -2436,12 +2678,19 @@ static void packed_documents_polysketch_queries_any(const struct call *call, int
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

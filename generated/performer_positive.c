@@ -124,6 +124,14 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -131,6 +139,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -273,20 +282,29 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         store_v4(query_2 + i, splat_v4(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
-            const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_v4(q_tile + d * 256 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_2_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_2_in[u] = (vec_v4){0};
         }
-        store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_v4(q_tile + d * 256 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+        }
     }
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * 1.442695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * 1.442695f);
+            }
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
@@ -301,8 +319,10 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     }
     /* query_6 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -312,10 +332,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -330,15 +352,22 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             store_v4(key_2 + j, splat_v4(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new4 = k_tile_3 * 0.35355339f;
-                store_v4(k_tile + d * 144 + j, k_tile_new4);
-                key_2_in += k_tile_new4 * k_tile_new4;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_2_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_2_in[u] = (vec_v4){0};
             }
-            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_new4 = k_tile_3 * 0.35355339f;
+                    store_v4(k_tile + d * 144 + j, k_tile_new4);
+                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_v4(3, 144, 256, 64,
@@ -351,9 +380,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight + j * 256 + i, splat_v4(-FLT_MAX));
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(weight + j * 256 + i, splat_v4(-FLT_MAX));
+                }
             }
         }
         /* weight max= query_4 + key_3 */
@@ -382,28 +413,37 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v4(row_max_in, load_v4(weight + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4(row_max + i);
             }
-            store_v4(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight_2 + j * 256 + i, splat_v4(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(weight_2 + j * 256 + i, splat_v4(0.0f));
+                }
             }
         }
         /* weight_2 += exp2((query_4 + key_3) - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_8 = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_2_in = {0};
+                vec_v4 weight_2_in = (vec_v4){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_v4((load_v4(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
@@ -411,9 +451,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) * 0.00390625f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) * 0.00390625f);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -434,12 +476,19 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_11);
         }
         /* row_sum += weight_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(weight_2 + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(weight_2 + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_v4(4, 256, 64, j1 - j0,
@@ -476,9 +525,11 @@ TARGET_v4 static void performer_positive_begin_v4(const struct call *call, int64
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -507,8 +558,10 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(query + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                store_v4(query + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
@@ -529,7 +582,7 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = {0};
+            vec_v4 key_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
@@ -572,8 +625,7 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
                 const vec_v4 term = load_v4(key_5 + f * 16 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v4(lane_sums);
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
@@ -624,15 +676,17 @@ TARGET_v4 static void performer_positive_fold_v4(const struct call *call, int64_
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 carried_3_10 = load_v4(carried_3 + f * 64 + e);
-                const vec_v4 before_3_new11 = carried_3_10;
-                const float keep_12 = keep[f];
-                store_v4(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_12);
-                add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
-                    splat_v4(1));
-                store_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 carried_3_10 = load_v4(carried_3 + f * 64 + e);
+                    const vec_v4 before_3_new11 = carried_3_10;
+                    const float keep_12 = keep[f];
+                    store_v4(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_12);
+                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                        splat_v4(1));
+                    store_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                }
             }
         }
     }
@@ -696,7 +750,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
             }
             /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_13 = load_v4(q_tile + d * 16 + i);
                     const vec_v4 q_tile_new14 = q_tile_13 * 0.35355339f;
@@ -723,8 +777,10 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
             }
             /* query_7 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
-                for (int64_t d = 0; d < 64; d += 16) {
-                    store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+                for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                    UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                        store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+                    }
                 }
             }
             /* query_9 = -FLT_MAX */
@@ -748,7 +804,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_9_18 = load_v4(query_9 + i);
-                vec_v4 query_11_in = {0};
+                vec_v4 query_11_in = (vec_v4){0};
                 for (int64_t f = 0; f < 256; f++) {
                     const vec_v4 query_8_17 = load_v4(query_8 + f * 16 + i);
                     const vec_v4 query_8_new19 = exp2_v4(query_8_17 - query_9_18) * 0.00390625f;
@@ -786,7 +842,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_7_in = {0};
+                    vec_v4 key_7_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_20 = load_v4(k_tile_2 + d * 16 + j);
                         const vec_v4 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
@@ -858,7 +914,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 row_max_25 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        vec_v4 weight_2_in = {0};
+                        vec_v4 weight_2_in = (vec_v4){0};
                         for (int64_t c = 0; c < 256; c++) {
                             weight_2_in += exp2_v4((load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
                         }
@@ -890,7 +946,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         row_sum_in += load_v4(weight_2 + j * 16 + i);
                     }
@@ -971,6 +1027,13 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -978,6 +1041,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1114,20 +1178,29 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         store_v3(query_2 + i, splat_v3(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
-            const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_v3(q_tile + d * 256 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_2_in[u] = (vec_v3){0};
         }
-        store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_v3(q_tile + d * 256 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+        }
     }
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * 1.442695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * 1.442695f);
+            }
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
@@ -1142,8 +1215,10 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     }
     /* query_6 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1153,10 +1228,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1171,15 +1248,22 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             store_v3(key_2 + j, splat_v3(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new4 = k_tile_3 * 0.35355339f;
-                store_v3(k_tile + d * 144 + j, k_tile_new4);
-                key_2_in += k_tile_new4 * k_tile_new4;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = (vec_v3){0};
             }
-            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_new4 = k_tile_3 * 0.35355339f;
+                    store_v3(k_tile + d * 144 + j, k_tile_new4);
+                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_v3(2, 144, 256, 64,
@@ -1192,9 +1276,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight + j * 256 + i, splat_v3(-FLT_MAX));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(weight + j * 256 + i, splat_v3(-FLT_MAX));
+                }
             }
         }
         /* weight max= query_4 + key_3 */
@@ -1223,28 +1309,37 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v3(row_max_in, load_v3(weight + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_max_in[u] = load_v3(row_max + i);
             }
-            store_v3(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight_2 + j * 256 + i, splat_v3(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(weight_2 + j * 256 + i, splat_v3(0.0f));
+                }
             }
         }
         /* weight_2 += exp2((query_4 + key_3) - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_8 = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_2_in = {0};
+                vec_v3 weight_2_in = (vec_v3){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_v3((load_v3(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
@@ -1252,9 +1347,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) * 0.00390625f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) * 0.00390625f);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1275,12 +1372,19 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_11);
         }
         /* row_sum += weight_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(weight_2 + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(weight_2 + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1317,9 +1421,11 @@ TARGET_v3 static void performer_positive_begin_v3(const struct call *call, int64
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1348,8 +1454,10 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(query + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                store_v3(query + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
@@ -1369,15 +1477,22 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
             store_v3(key_2 + j, splat_v3(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
-                const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
-                store_v3(k_tile + d * 16 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = (vec_v3){0};
             }
-            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                    const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
+                    store_v3(k_tile + d * 16 + j, k_tile_new1);
+                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
         dot_v3(2, 16, 256, 64,
@@ -1413,8 +1528,7 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
                 const vec_v3 term = load_v3(key_5 + f * 16 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v3(lane_sums);
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
@@ -1465,15 +1579,17 @@ TARGET_v3 static void performer_positive_fold_v3(const struct call *call, int64_
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 carried_3_10 = load_v3(carried_3 + f * 64 + e);
-                const vec_v3 before_3_new11 = carried_3_10;
-                const float keep_12 = keep[f];
-                store_v3(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_12);
-                add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
-                    splat_v3(1));
-                store_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 carried_3_10 = load_v3(carried_3 + f * 64 + e);
+                    const vec_v3 before_3_new11 = carried_3_10;
+                    const float keep_12 = keep[f];
+                    store_v3(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_12);
+                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                        splat_v3(1));
+                    store_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                }
             }
         }
     }
@@ -1536,20 +1652,29 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                 store_v3(query_3 + i, splat_v3(0.0f));
             }
             /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_13 = load_v3(q_tile + d * 16 + i);
-                    const vec_v3 q_tile_new14 = q_tile_13 * 0.35355339f;
-                    store_v3(q_tile + d * 16 + i, q_tile_new14);
-                    query_3_in += q_tile_new14 * q_tile_new14;
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_3_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_3_in[u] = (vec_v3){0};
                 }
-                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 q_tile_13 = load_v3(q_tile + d * 16 + i);
+                        const vec_v3 q_tile_new14 = q_tile_13 * 0.35355339f;
+                        store_v3(q_tile + d * 16 + i, q_tile_new14);
+                        query_3_in[u] += q_tile_new14 * q_tile_new14;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in[u]);
+                }
             }
             /* q_tile = q_tile * 1.442695f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
+                    }
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
@@ -1564,8 +1689,10 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
             }
             /* query_7 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
-                for (int64_t d = 0; d < 64; d += 8) {
-                    store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+                for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                    UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                        store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+                    }
                 }
             }
             /* query_9 = -FLT_MAX */
@@ -1573,14 +1700,21 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                 store_v3(query_9 + i, splat_v3(-FLT_MAX));
             }
             /* query_8 = query_5 + state; query_9 max= query_8 */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_9_in = load_v3(query_9 + i);
-                for (int64_t f = 0; f < 256; f++) {
-                    const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
-                    store_v3(query_8 + f * 16 + i, query_8_new16);
-                    query_9_in = max_v3(query_9_in, query_8_new16);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_9_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_9_in[u] = load_v3(query_9 + i);
                 }
-                store_v3(query_9 + i, query_9_in);
+                for (int64_t f = 0; f < 256; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                        store_v3(query_8 + f * 16 + i, query_8_new16);
+                        query_9_in[u] = max_v3(query_9_in[u], query_8_new16);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_9 + i, query_9_in[u]);
+                }
             }
             /* query_11 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1589,7 +1723,7 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_9_18 = load_v3(query_9 + i);
-                vec_v3 query_11_in = {0};
+                vec_v3 query_11_in = (vec_v3){0};
                 for (int64_t f = 0; f < 256; f++) {
                     const vec_v3 query_8_17 = load_v3(query_8 + f * 16 + i);
                     const vec_v3 query_8_new19 = exp2_v3(query_8_17 - query_9_18) * 0.00390625f;
@@ -1608,10 +1742,12 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
             dot_v3(2, 16, 64, 256,
                    state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 16 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 16 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1626,15 +1762,22 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     store_v3(key_7 + j, splat_v3(0.0f));
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_20 = load_v3(k_tile_2 + d * 16 + j);
-                        const vec_v3 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
-                        store_v3(k_tile_2 + d * 16 + j, k_tile_2_new21);
-                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_7_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_7_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            const vec_v3 k_tile_2_20 = load_v3(k_tile_2 + d * 16 + j);
+                            const vec_v3 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                            key_7_in[u] += k_tile_2_new21 * k_tile_2_new21;
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in[u]);
+                    }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
                 dot_v3(2, 16, 256, 64,
@@ -1647,9 +1790,11 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     }
                 }
                 /* weight = -FLT_MAX */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
+                        }
                     }
                 }
                 /* weight max= query_5 + key_8 */
@@ -1678,28 +1823,37 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     }
                 }
                 /* row_max max= weight */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_max_in = load_v3(row_max + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_max_in = max_v3(row_max_in, load_v3(weight + j * 16 + i));
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_max_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = load_v3(row_max + i);
                     }
-                    store_v3(row_max + i, row_max_in);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 16 + i));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(row_max + i, row_max_in[u]);
+                    }
                 }
                 /* old_max = exp2(old_max - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
                 }
                 /* weight_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
+                        }
                     }
                 }
                 /* weight_2 += exp2((query_5 + key_8) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 row_max_25 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        vec_v3 weight_2_in = {0};
+                        vec_v3 weight_2_in = (vec_v3){0};
                         for (int64_t c = 0; c < 256; c++) {
                             weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
                         }
@@ -1707,9 +1861,11 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     }
                 }
                 /* weight_2 = weight_2 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1730,12 +1886,19 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_28);
                 }
                 /* row_sum += weight_2 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(weight_2 + j * 16 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(weight_2 + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 dot_v3(2, 16, 64, j1 - j0,
@@ -1810,6 +1973,12 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1817,6 +1986,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1947,20 +2117,29 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         store_any(query_2 + i, splat_any(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
-            const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_any(q_tile + d * 128 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_2_in[u] = (vec_any){0};
         }
-        store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_any(q_tile + d * 128 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+        }
     }
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * 1.442695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * 1.442695f);
+            }
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
@@ -1975,8 +2154,10 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     }
     /* query_6 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1986,10 +2167,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2004,15 +2187,22 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             store_any(key_2 + j, splat_any(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new4 = k_tile_3 * 0.35355339f;
-                store_any(k_tile + d * 144 + j, k_tile_new4);
-                key_2_in += k_tile_new4 * k_tile_new4;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = (vec_any){0};
             }
-            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_new4 = k_tile_3 * 0.35355339f;
+                    store_any(k_tile + d * 144 + j, k_tile_new4);
+                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
         dot_any(2, 144, 256, 64,
@@ -2025,9 +2215,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight + j * 128 + i, splat_any(-FLT_MAX));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(weight + j * 128 + i, splat_any(-FLT_MAX));
+                }
             }
         }
         /* weight max= query_4 + key_3 */
@@ -2056,28 +2248,37 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_any(row_max_in, load_any(weight + j * 128 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_max_in[u] = load_any(row_max + i);
             }
-            store_any(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 128 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight_2 + j * 128 + i, splat_any(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(weight_2 + j * 128 + i, splat_any(0.0f));
+                }
             }
         }
         /* weight_2 += exp2((query_4 + key_3) - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_8 = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_2_in = {0};
+                vec_any weight_2_in = (vec_any){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_any((load_any(query_4 + c * 128 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
@@ -2085,9 +2286,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) * 0.00390625f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) * 0.00390625f);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -2108,12 +2311,19 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_11);
         }
         /* row_sum += weight_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(weight_2 + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(weight_2 + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
         dot_any(2, 128, 64, j1 - j0,
@@ -2150,9 +2360,11 @@ static void performer_positive_begin_any(const struct call *call, int64_t task, 
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_3 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -2181,8 +2393,10 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(query + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                store_any(query + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+            }
         }
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
@@ -2202,15 +2416,22 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
             store_any(key_2 + j, splat_any(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
-                const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
-                store_any(k_tile + d * 16 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = (vec_any){0};
             }
-            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                    const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
+                    store_any(k_tile + d * 16 + j, k_tile_new1);
+                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
         dot_any(2, 16, 256, 64,
@@ -2246,8 +2467,7 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
                 const vec_any term = load_any(key_5 + f * 16 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            const float total = lane_sum_any(lane_sums);
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
@@ -2298,15 +2518,17 @@ static void performer_positive_fold_any(const struct call *call, int64_t task, c
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any carried_3_10 = load_any(carried_3 + f * 64 + e);
-                const vec_any before_3_new11 = carried_3_10;
-                const float keep_12 = keep[f];
-                store_any(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_12);
-                add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
-                    splat_any(1));
-                store_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any carried_3_10 = load_any(carried_3 + f * 64 + e);
+                    const vec_any before_3_new11 = carried_3_10;
+                    const float keep_12 = keep[f];
+                    store_any(carried_3 + f * 64 + e, carried_3_10 * keep_12);
+                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_12);
+                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                        splat_any(1));
+                    store_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                }
             }
         }
     }
@@ -2369,20 +2591,29 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                 store_any(query_3 + i, splat_any(0.0f));
             }
             /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_3_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_13 = load_any(q_tile + d * 16 + i);
-                    const vec_any q_tile_new14 = q_tile_13 * 0.35355339f;
-                    store_any(q_tile + d * 16 + i, q_tile_new14);
-                    query_3_in += q_tile_new14 * q_tile_new14;
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_3_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_3_in[u] = (vec_any){0};
                 }
-                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any q_tile_13 = load_any(q_tile + d * 16 + i);
+                        const vec_any q_tile_new14 = q_tile_13 * 0.35355339f;
+                        store_any(q_tile + d * 16 + i, q_tile_new14);
+                        query_3_in[u] += q_tile_new14 * q_tile_new14;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in[u]);
+                }
             }
             /* q_tile = q_tile * 1.442695f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
+                    }
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
@@ -2397,8 +2628,10 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
             }
             /* query_7 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
-                for (int64_t d = 0; d < 64; d += 4) {
-                    store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+                for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                    UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                        store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+                    }
                 }
             }
             /* query_9 = -FLT_MAX */
@@ -2406,14 +2639,21 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                 store_any(query_9 + i, splat_any(-FLT_MAX));
             }
             /* query_8 = query_5 + state; query_9 max= query_8 */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_9_in = load_any(query_9 + i);
-                for (int64_t f = 0; f < 256; f++) {
-                    const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
-                    store_any(query_8 + f * 16 + i, query_8_new16);
-                    query_9_in = max_any(query_9_in, query_8_new16);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_9_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_9_in[u] = load_any(query_9 + i);
                 }
-                store_any(query_9 + i, query_9_in);
+                for (int64_t f = 0; f < 256; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                        store_any(query_8 + f * 16 + i, query_8_new16);
+                        query_9_in[u] = max_any(query_9_in[u], query_8_new16);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_9 + i, query_9_in[u]);
+                }
             }
             /* query_11 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2422,7 +2662,7 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_9_18 = load_any(query_9 + i);
-                vec_any query_11_in = {0};
+                vec_any query_11_in = (vec_any){0};
                 for (int64_t f = 0; f < 256; f++) {
                     const vec_any query_8_17 = load_any(query_8 + f * 16 + i);
                     const vec_any query_8_new19 = exp2_any(query_8_17 - query_9_18) * 0.00390625f;
@@ -2441,10 +2681,12 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
             dot_any(2, 16, 64, 256,
                    state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 16 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 16 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2459,15 +2701,22 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     store_any(key_7 + j, splat_any(0.0f));
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_20 = load_any(k_tile_2 + d * 16 + j);
-                        const vec_any k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
-                        store_any(k_tile_2 + d * 16 + j, k_tile_2_new21);
-                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_7_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_7_in[u] = (vec_any){0};
                     }
-                    store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            const vec_any k_tile_2_20 = load_any(k_tile_2 + d * 16 + j);
+                            const vec_any k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                            store_any(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                            key_7_in[u] += k_tile_2_new21 * k_tile_2_new21;
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_7 + j, load_any(key_7 + j) + key_7_in[u]);
+                    }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
                 dot_any(2, 16, 256, 64,
@@ -2480,9 +2729,11 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     }
                 }
                 /* weight = -FLT_MAX */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
+                        }
                     }
                 }
                 /* weight max= query_5 + key_8 */
@@ -2511,28 +2762,37 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     }
                 }
                 /* row_max max= weight */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_max_in = load_any(row_max + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_max_in = max_any(row_max_in, load_any(weight + j * 16 + i));
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_max_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = load_any(row_max + i);
                     }
-                    store_any(row_max + i, row_max_in);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 16 + i));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(row_max + i, row_max_in[u]);
+                    }
                 }
                 /* old_max = exp2(old_max - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
                 }
                 /* weight_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_2 + j * 16 + i, splat_any(0.0f));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            store_any(weight_2 + j * 16 + i, splat_any(0.0f));
+                        }
                     }
                 }
                 /* weight_2 += exp2((query_5 + key_8) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any row_max_25 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        vec_any weight_2_in = {0};
+                        vec_any weight_2_in = (vec_any){0};
                         for (int64_t c = 0; c < 256; c++) {
                             weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
                         }
@@ -2540,9 +2800,11 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     }
                 }
                 /* weight_2 = weight_2 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -2563,12 +2825,19 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_28);
                 }
                 /* row_sum += weight_2 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(weight_2 + j * 16 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(weight_2 + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 dot_any(2, 16, 64, j1 - j0,

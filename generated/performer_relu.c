@@ -100,6 +100,14 @@ TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -107,6 +115,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -242,9 +251,11 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     dot_v4(4, 256, 256, 64,
            features_w, 64, 1, q_tile, 256, query, 256, 0, NULL, NULL);
     /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t c = 0; c < 256; c++) {
-            store_v4(query + c * 256 + i, max_v4(load_v4(query + c * 256 + i), splat_v4(0.0f)) + 0.001f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query + c * 256 + i, max_v4(load_v4(query + c * 256 + i), splat_v4(0.0f)) + 0.001f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -253,10 +264,12 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -270,9 +283,11 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         dot_v4(3, 144, 256, 64,
                features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key + c * 144 + j, max_v4(load_v4(key + c * 144 + j), splat_v4(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key + c * 144 + j, max_v4(load_v4(key + c * 144 + j), splat_v4(0.0f)) + 0.001f);
+                }
             }
         }
         /* score[j][i] = sum over c of key * query */
@@ -290,12 +305,19 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -330,9 +352,11 @@ TARGET_v4 static void performer_relu_begin_v4(const struct call *call, int64_t t
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -370,9 +394,11 @@ TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t ta
         dot_v4(4, 64, 256, 64,
                features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key + c * 64 + j, max_v4(load_v4(key + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key + c * 64 + j, max_v4(load_v4(key + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                }
             }
         }
         /* state += key */
@@ -382,8 +408,7 @@ TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t ta
                 const vec_v4 term = load_v4(key + f * 64 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v4(lane_sums);
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
@@ -415,10 +440,13 @@ TARGET_v4 static void performer_relu_fold_v4(const struct call *call, int64_t ta
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                        splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                }
             }
         }
     }
@@ -471,9 +499,11 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
             dot_v4(4, 64, 256, 64,
                    features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
             /* query = max(query, 0.0f) + 0.001f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v4(query + c * 64 + i, max_v4(load_v4(query + c * 64 + i), splat_v4(0.0f)) + 0.001f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query + c * 64 + i, max_v4(load_v4(query + c * 64 + i), splat_v4(0.0f)) + 0.001f);
+                    }
                 }
             }
             /* query_3 = 0.0f */
@@ -481,12 +511,19 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                 store_v4(query_3 + i, splat_v4(0.0f));
             }
             /* query_3 += query * state */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_3_in = {0};
-                for (int64_t f = 0; f < 256; f++) {
-                    query_3_in += load_v4(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_3_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_3_in[u] = (vec_v4){0};
                 }
-                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                for (int64_t f = 0; f < 256; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_3_in[u] += load_v4(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -497,10 +534,12 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
             dot_v4(4, 64, 64, 256,
                    state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -514,9 +553,11 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                 dot_v4(4, 64, 256, 64,
                        features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v4(key_3 + c * 64 + j, max_v4(load_v4(key_3 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            store_v4(key_3 + c * 64 + j, max_v4(load_v4(key_3 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
@@ -534,12 +575,19 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -595,6 +643,13 @@ TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -602,6 +657,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -731,9 +787,11 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     dot_v3(2, 256, 256, 64,
            features_w, 64, 1, q_tile, 256, query, 256, 0, NULL, NULL);
     /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t c = 0; c < 256; c++) {
-            store_v3(query + c * 256 + i, max_v3(load_v3(query + c * 256 + i), splat_v3(0.0f)) + 0.001f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + c * 256 + i, max_v3(load_v3(query + c * 256 + i), splat_v3(0.0f)) + 0.001f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -742,10 +800,12 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -759,9 +819,11 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         dot_v3(2, 144, 256, 64,
                features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key + c * 144 + j, max_v3(load_v3(key + c * 144 + j), splat_v3(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + c * 144 + j, max_v3(load_v3(key + c * 144 + j), splat_v3(0.0f)) + 0.001f);
+                }
             }
         }
         /* score[j][i] = sum over c of key * query */
@@ -779,12 +841,19 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -819,9 +888,11 @@ TARGET_v3 static void performer_relu_begin_v3(const struct call *call, int64_t t
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -859,9 +930,11 @@ TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t ta
         dot_v3(2, 64, 256, 64,
                features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key + c * 64 + j, max_v3(load_v3(key + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + c * 64 + j, max_v3(load_v3(key + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                }
             }
         }
         /* state += key */
@@ -871,8 +944,7 @@ TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t ta
                 const vec_v3 term = load_v3(key + f * 64 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+            const float total = lane_sum_v3(lane_sums);
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
@@ -904,10 +976,13 @@ TARGET_v3 static void performer_relu_fold_v3(const struct call *call, int64_t ta
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                        splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                }
             }
         }
     }
@@ -960,9 +1035,11 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
             dot_v3(2, 64, 256, 64,
                    features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
             /* query = max(query, 0.0f) + 0.001f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v3(query + c * 64 + i, max_v3(load_v3(query + c * 64 + i), splat_v3(0.0f)) + 0.001f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query + c * 64 + i, max_v3(load_v3(query + c * 64 + i), splat_v3(0.0f)) + 0.001f);
+                    }
                 }
             }
             /* query_3 = 0.0f */
@@ -970,12 +1047,19 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                 store_v3(query_3 + i, splat_v3(0.0f));
             }
             /* query_3 += query * state */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_3_in = {0};
-                for (int64_t f = 0; f < 256; f++) {
-                    query_3_in += load_v3(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_3_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_3_in[u] = (vec_v3){0};
                 }
-                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                for (int64_t f = 0; f < 256; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_3_in[u] += load_v3(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -986,10 +1070,12 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
             dot_v3(2, 64, 64, 256,
                    state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1003,9 +1089,11 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                 dot_v3(2, 64, 256, 64,
                        features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v3(key_3 + c * 64 + j, max_v3(load_v3(key_3 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            store_v3(key_3 + c * 64 + j, max_v3(load_v3(key_3 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
@@ -1023,12 +1111,19 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1082,6 +1177,12 @@ INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m 
 static const ints_any lane_any = {0, 1, 2, 3};
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1089,6 +1190,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1212,9 +1314,11 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     dot_any(2, 128, 256, 64,
            features_w, 64, 1, q_tile, 128, query, 128, 0, NULL, NULL);
     /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t c = 0; c < 256; c++) {
-            store_any(query + c * 128 + i, max_any(load_any(query + c * 128 + i), splat_any(0.0f)) + 0.001f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + c * 128 + i, max_any(load_any(query + c * 128 + i), splat_any(0.0f)) + 0.001f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1223,10 +1327,12 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1240,9 +1346,11 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         dot_any(2, 144, 256, 64,
                features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key + c * 144 + j, max_any(load_any(key + c * 144 + j), splat_any(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + c * 144 + j, max_any(load_any(key + c * 144 + j), splat_any(0.0f)) + 0.001f);
+                }
             }
         }
         /* score[j][i] = sum over c of key * query */
@@ -1260,12 +1368,19 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -1300,9 +1415,11 @@ static void performer_relu_begin_any(const struct call *call, int64_t task, cons
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -1340,9 +1457,11 @@ static void performer_relu_keys_any(const struct call *call, int64_t task, const
         dot_any(2, 64, 256, 64,
                features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
         /* key = max(key, 0.0f) + 0.001f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key + c * 64 + j, max_any(load_any(key + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + c * 64 + j, max_any(load_any(key + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                }
             }
         }
         /* state += key */
@@ -1352,8 +1471,7 @@ static void performer_relu_keys_any(const struct call *call, int64_t task, const
                 const vec_any term = load_any(key + f * 64 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
-            float total = 0;
-            for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+            const float total = lane_sum_any(lane_sums);
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
@@ -1385,10 +1503,13 @@ static void performer_relu_fold_any(const struct call *call, int64_t task, const
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e), splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                }
             }
         }
     }
@@ -1441,9 +1562,11 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
             dot_any(2, 64, 256, 64,
                    features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
             /* query = max(query, 0.0f) + 0.001f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t c = 0; c < 256; c++) {
-                    store_any(query + c * 64 + i, max_any(load_any(query + c * 64 + i), splat_any(0.0f)) + 0.001f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query + c * 64 + i, max_any(load_any(query + c * 64 + i), splat_any(0.0f)) + 0.001f);
+                    }
                 }
             }
             /* query_3 = 0.0f */
@@ -1451,12 +1574,19 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                 store_any(query_3 + i, splat_any(0.0f));
             }
             /* query_3 += query * state */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_3_in = {0};
-                for (int64_t f = 0; f < 256; f++) {
-                    query_3_in += load_any(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_3_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_3_in[u] = (vec_any){0};
                 }
-                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                for (int64_t f = 0; f < 256; f++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_3_in[u] += load_any(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in[u]);
+                }
             }
             /* row_sum = 0.0f; row_sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1467,10 +1597,12 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
             dot_any(2, 64, 64, 256,
                    state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1484,9 +1616,11 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                 dot_any(2, 64, 256, 64,
                        features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t c = 0; c < 256; c++) {
-                        store_any(key_3 + c * 64 + j, max_any(load_any(key_3 + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            store_any(key_3 + c * 64 + j, max_any(load_any(key_3 + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                        }
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
@@ -1504,12 +1638,19 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

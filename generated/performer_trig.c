@@ -142,6 +142,14 @@ TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
 TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -149,6 +157,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -293,15 +302,22 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         store_v4(query_2 + i, splat_v4(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
-            const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_v4(q_tile + d * 256 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_2_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_2_in[u] = (vec_v4){0};
         }
-        store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_v4(q_tile + d * 256 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+        }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
     dot_v4(4, 256, 256, 64,
@@ -323,10 +339,12 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -341,15 +359,22 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             store_v4(key_2 + j, splat_v4(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_5 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_v4(k_tile + d * 144 + j, k_tile_new6);
-                key_2_in += k_tile_new6 * k_tile_new6;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_2_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_2_in[u] = (vec_v4){0};
             }
-            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    const vec_v4 k_tile_5 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
+                    store_v4(k_tile + d * 144 + j, k_tile_new6);
+                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_v4(3, 144, 256, 64,
@@ -393,12 +418,19 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v4(row_max_in, load_v4(weight + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4(row_max + i);
             }
-            store_v4(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -430,12 +462,19 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_16);
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -472,9 +511,11 @@ TARGET_v4 static void performer_trig_begin_v4(const struct call *call, int64_t t
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_3_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -510,8 +551,10 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -526,15 +569,22 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
             store_v4(key_2 + j, splat_v4(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
-                store_v4(k_tile + d * 64 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_2_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_2_in[u] = (vec_v4){0};
             }
-            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                    const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
+                    store_v4(k_tile + d * 64 + j, k_tile_new1);
+                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_v4(4, 64, 256, 64,
@@ -580,8 +630,10 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+                }
             }
         }
         const int64_t f_end = 512;
@@ -601,8 +653,7 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
                     const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
@@ -654,15 +705,17 @@ TARGET_v4 static void performer_trig_fold_v4(const struct call *call, int64_t ta
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 carried_3_15 = load_v4(carried_3 + f * 64 + e);
-                const vec_v4 before_3_new16 = carried_3_15;
-                const float keep_17 = keep[f];
-                store_v4(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_17);
-                add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
-                    splat_v4(1));
-                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 carried_3_15 = load_v4(carried_3 + f * 64 + e);
+                    const vec_v4 before_3_new16 = carried_3_15;
+                    const float keep_17 = keep[f];
+                    store_v4(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_17);
+                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                        splat_v4(1));
+                    store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                }
             }
         }
     }
@@ -728,15 +781,22 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                 store_v4(query_2 + i, splat_v4(0.0f));
             }
             /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_18 = load_v4(q_tile + d * 64 + i);
-                    const vec_v4 q_tile_new19 = q_tile_18 * 0.35355339f;
-                    store_v4(q_tile + d * 64 + i, q_tile_new19);
-                    query_2_in += q_tile_new19 * q_tile_new19;
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_2_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_2_in[u] = (vec_v4){0};
                 }
-                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        const vec_v4 q_tile_18 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new19 = q_tile_18 * 0.35355339f;
+                        store_v4(q_tile + d * 64 + i, q_tile_new19);
+                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+                }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
             dot_v4(4, 64, 256, 64,
@@ -774,9 +834,11 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 512;
@@ -785,8 +847,8 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_5_25 = load_v4(query_5 + i);
-                    vec_v4 query_7_in = {0};
-                    vec_v4 query_7_in_whole = {0};
+                    vec_v4 query_7_in = (vec_v4){0};
+                    vec_v4 query_7_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
                         const vec_v4 query_6_new26 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v4(query_sin + least(f,
                             255) * 64 + i) : load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
@@ -805,10 +867,12 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                        state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -823,15 +887,22 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     store_v4(key_7 + j, splat_v4(0.0f));
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_27 = load_v4(k_tile_2 + d * 64 + j);
-                        const vec_v4 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_7_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_7_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            const vec_v4 k_tile_2_27 = load_v4(k_tile_2 + d * 64 + j);
+                            const vec_v4 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in[u]);
+                    }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
                 dot_v4(4, 64, 256, 64,
@@ -875,12 +946,19 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* row_max max= weight */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_max_in = load_v4(row_max + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_max_in = max_v4(row_max_in, load_v4(weight + j * 64 + i));
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_max_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_max_in[u] = load_v4(row_max + i);
                     }
-                    store_v4(row_max + i, row_max_in);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 64 + i));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(row_max + i, row_max_in[u]);
+                    }
                 }
                 /* old_max_2 = exp2(old_max_2 - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -912,12 +990,19 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_2_38);
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -1009,6 +1094,13 @@ TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
 TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1016,6 +1108,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1154,15 +1247,22 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         store_v3(query_2 + i, splat_v3(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
-            const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_v3(q_tile + d * 256 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_2_in[u] = (vec_v3){0};
         }
-        store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_v3(q_tile + d * 256 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+        }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
     dot_v3(2, 256, 256, 64,
@@ -1184,10 +1284,12 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1202,15 +1304,22 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             store_v3(key_2 + j, splat_v3(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_5 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_v3(k_tile + d * 144 + j, k_tile_new6);
-                key_2_in += k_tile_new6 * k_tile_new6;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = (vec_v3){0};
             }
-            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_5 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
+                    store_v3(k_tile + d * 144 + j, k_tile_new6);
+                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_v3(2, 144, 256, 64,
@@ -1254,12 +1363,19 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v3(row_max_in, load_v3(weight + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_max_in[u] = load_v3(row_max + i);
             }
-            store_v3(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1291,12 +1407,19 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_16);
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1333,9 +1456,11 @@ TARGET_v3 static void performer_trig_begin_v3(const struct call *call, int64_t t
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_3_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1371,8 +1496,10 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -1387,15 +1514,22 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
             store_v3(key_2 + j, splat_v3(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
-                store_v3(k_tile + d * 64 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_2_in[u] = (vec_v3){0};
             }
-            store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                    const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
+                    store_v3(k_tile + d * 64 + j, k_tile_new1);
+                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_v3(2, 64, 256, 64,
@@ -1441,8 +1575,10 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+                }
             }
         }
         const int64_t f_end = 512;
@@ -1462,8 +1598,7 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
                     const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
@@ -1515,15 +1650,17 @@ TARGET_v3 static void performer_trig_fold_v3(const struct call *call, int64_t ta
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 carried_3_15 = load_v3(carried_3 + f * 64 + e);
-                const vec_v3 before_3_new16 = carried_3_15;
-                const float keep_17 = keep[f];
-                store_v3(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_17);
-                add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
-                    splat_v3(1));
-                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 carried_3_15 = load_v3(carried_3 + f * 64 + e);
+                    const vec_v3 before_3_new16 = carried_3_15;
+                    const float keep_17 = keep[f];
+                    store_v3(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_17);
+                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                        splat_v3(1));
+                    store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                }
             }
         }
     }
@@ -1589,15 +1726,22 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                 store_v3(query_2 + i, splat_v3(0.0f));
             }
             /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_18 = load_v3(q_tile + d * 64 + i);
-                    const vec_v3 q_tile_new19 = q_tile_18 * 0.35355339f;
-                    store_v3(q_tile + d * 64 + i, q_tile_new19);
-                    query_2_in += q_tile_new19 * q_tile_new19;
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_2_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_2_in[u] = (vec_v3){0};
                 }
-                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 q_tile_18 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new19 = q_tile_18 * 0.35355339f;
+                        store_v3(q_tile + d * 64 + i, q_tile_new19);
+                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+                }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
             dot_v3(2, 64, 256, 64,
@@ -1635,9 +1779,11 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 512;
@@ -1646,8 +1792,8 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_5_25 = load_v3(query_5 + i);
-                    vec_v3 query_7_in = {0};
-                    vec_v3 query_7_in_whole = {0};
+                    vec_v3 query_7_in = (vec_v3){0};
+                    vec_v3 query_7_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
                         const vec_v3 query_6_new26 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v3(query_sin + least(f,
                             255) * 64 + i) : load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
@@ -1666,10 +1812,12 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                        state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1684,15 +1832,22 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     store_v3(key_7 + j, splat_v3(0.0f));
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_27 = load_v3(k_tile_2 + d * 64 + j);
-                        const vec_v3 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_7_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_7_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            const vec_v3 k_tile_2_27 = load_v3(k_tile_2 + d * 64 + j);
+                            const vec_v3 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in[u]);
+                    }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
                 dot_v3(2, 64, 256, 64,
@@ -1736,12 +1891,19 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* row_max max= weight */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_max_in = load_v3(row_max + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_max_in = max_v3(row_max_in, load_v3(weight + j * 64 + i));
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_max_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = load_v3(row_max + i);
                     }
-                    store_v3(row_max + i, row_max_in);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 64 + i));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(row_max + i, row_max_in[u]);
+                    }
                 }
                 /* old_max_2 = exp2(old_max_2 - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1773,12 +1935,19 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_2_38);
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1868,6 +2037,12 @@ INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
 INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1875,6 +2050,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -2007,15 +2183,22 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         store_any(query_2 + i, splat_any(0.0f));
     }
     /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_2_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
-            const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-            store_any(q_tile + d * 128 + i, q_tile_new1);
-            query_2_in += q_tile_new1 * q_tile_new1;
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_2_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_2_in[u] = (vec_any){0};
         }
-        store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+                store_any(q_tile + d * 128 + i, q_tile_new1);
+                query_2_in[u] += q_tile_new1 * q_tile_new1;
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+        }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
     dot_any(2, 128, 256, 64,
@@ -2037,10 +2220,12 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2055,15 +2240,22 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             store_any(key_2 + j, splat_any(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_5 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
-                store_any(k_tile + d * 144 + j, k_tile_new6);
-                key_2_in += k_tile_new6 * k_tile_new6;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = (vec_any){0};
             }
-            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_5 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
+                    store_any(k_tile + d * 144 + j, k_tile_new6);
+                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_any(2, 144, 256, 64,
@@ -2107,12 +2299,19 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* row_max max= weight */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_any(row_max_in, load_any(weight + j * 128 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_max_in[u] = load_any(row_max + i);
             }
-            store_any(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 128 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2144,12 +2343,19 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_16);
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -2186,9 +2392,11 @@ static void performer_trig_begin_any(const struct call *call, int64_t task, cons
     }
     /* carried_3 = 0.0f; carried_3_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_3 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_3_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -2224,8 +2432,10 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -2240,15 +2450,22 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
             store_any(key_2 + j, splat_any(0.0f));
         }
         /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_2_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
-                store_any(k_tile + d * 64 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_2_in[u] = (vec_any){0};
             }
-            store_any(key_2 + j, load_any(key_2 + j) + key_2_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                    const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
+                    store_any(k_tile + d * 64 + j, k_tile_new1);
+                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
         dot_any(2, 64, 256, 64,
@@ -2294,8 +2511,11 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) *
+                        old_max[f]);
+                }
             }
         }
         const int64_t f_end = 512;
@@ -2315,8 +2535,7 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
                     const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
@@ -2368,15 +2587,17 @@ static void performer_trig_fold_any(const struct call *call, int64_t task, const
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any carried_3_15 = load_any(carried_3 + f * 64 + e);
-                const vec_any before_3_new16 = carried_3_15;
-                const float keep_17 = keep[f];
-                store_any(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_17);
-                add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
-                    splat_any(1));
-                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any carried_3_15 = load_any(carried_3 + f * 64 + e);
+                    const vec_any before_3_new16 = carried_3_15;
+                    const float keep_17 = keep[f];
+                    store_any(carried_3 + f * 64 + e, carried_3_15 * keep_17);
+                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_17);
+                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                        splat_any(1));
+                    store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                }
             }
         }
     }
@@ -2442,15 +2663,22 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                 store_any(query_2 + i, splat_any(0.0f));
             }
             /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_2_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_18 = load_any(q_tile + d * 64 + i);
-                    const vec_any q_tile_new19 = q_tile_18 * 0.35355339f;
-                    store_any(q_tile + d * 64 + i, q_tile_new19);
-                    query_2_in += q_tile_new19 * q_tile_new19;
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_2_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_2_in[u] = (vec_any){0};
                 }
-                store_any(query_2 + i, load_any(query_2 + i) + query_2_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any q_tile_18 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new19 = q_tile_18 * 0.35355339f;
+                        store_any(q_tile + d * 64 + i, q_tile_new19);
+                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+                }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
             dot_any(2, 64, 256, 64,
@@ -2488,9 +2716,11 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 512;
@@ -2499,8 +2729,8 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_5_25 = load_any(query_5 + i);
-                    vec_any query_7_in = {0};
-                    vec_any query_7_in_whole = {0};
+                    vec_any query_7_in = (vec_any){0};
+                    vec_any query_7_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
                         const vec_any query_6_new26 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_any(query_sin +
                             least(f, 255) * 64 + i) : load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
@@ -2519,10 +2749,12 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                        state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2537,15 +2769,22 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     store_any(key_7 + j, splat_any(0.0f));
                 }
                 /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_7_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_27 = load_any(k_tile_2 + d * 64 + j);
-                        const vec_any k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                        key_7_in += k_tile_2_new28 * k_tile_2_new28;
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_7_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_7_in[u] = (vec_any){0};
                     }
-                    store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            const vec_any k_tile_2_27 = load_any(k_tile_2 + d * 64 + j);
+                            const vec_any k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
+                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new28);
+                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_7 + j, load_any(key_7 + j) + key_7_in[u]);
+                    }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
                 dot_any(2, 64, 256, 64,
@@ -2589,12 +2828,19 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* row_max max= weight */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_max_in = load_any(row_max + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_max_in = max_any(row_max_in, load_any(weight + j * 64 + i));
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_max_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = load_any(row_max + i);
                     }
-                    store_any(row_max + i, row_max_in);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 64 + i));
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(row_max + i, row_max_in[u]);
+                    }
                 }
                 /* old_max_2 = exp2(old_max_2 - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2626,12 +2872,19 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_2_38);
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

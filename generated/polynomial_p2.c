@@ -115,6 +115,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -122,6 +130,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -263,12 +272,19 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -277,7 +293,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -299,10 +315,12 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -317,12 +335,19 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -331,7 +356,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
@@ -351,10 +376,12 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
         dot_v4(4, 256, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_8 = load_v4(score + j * 256 + i);
-                store_v4(score + j * 256 + i, score_8 * score_8);
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 score_8 = load_v4(score + j * 256 + i);
+                    store_v4(score + j * 256 + i, score_8 * score_8);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -369,12 +396,19 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -409,9 +443,11 @@ TARGET_v4 static void polynomial_p2_begin_v4(const struct call *call, int64_t ta
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -443,8 +479,10 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 2112; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -459,12 +497,19 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -473,7 +518,7 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
@@ -493,10 +538,12 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_5 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_5 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
+                            j));
+                    }
                 }
             }
             /* state += key_5 */
@@ -506,8 +553,7 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
                     const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
@@ -540,10 +586,13 @@ TARGET_v4 static void polynomial_p2_fold_v4(const struct call *call, int64_t tas
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                        splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -604,12 +653,19 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                 store_v4(query + i, splat_v4(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v4(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_in[u] = (vec_v4){0};
                 }
-                store_v4(query + i, load_v4(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -618,7 +674,7 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_7 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
@@ -644,9 +700,11 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 2112;
@@ -654,31 +712,40 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_7_in = {0};
-                    vec_v4 query_7_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 query_7_in[4], query_7_in_whole[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_7_in[u] = (vec_v4){0};
+                        query_7_in_whole[u] = (vec_v4){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_6_new12 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) % 64)
-                            * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new12);
-                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
-                        if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_v4){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 query_6_new12 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) %
+                                64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                            store_v4(query_6 + (f - f0) * 64 + i, query_6_new12);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            if (f % 192 == 191) {
+                                query_7_in_whole[u] += query_7_in[u];
+                                query_7_in[u] = (vec_v4){0};
+                            }
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_7_in[u] += query_7_in_whole[u];
+                        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in[u]);
+                    }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot_v4(4, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -693,12 +760,19 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                     store_v4(key_6 + j, splat_v4(0.0f));
                 }
                 /* key_6 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_6_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_6_in += load_v4(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_6_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_6_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_6_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_6 + j, load_v4(key_6 + j) + key_6_in[u]);
+                    }
                 }
                 /* key_8 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -707,7 +781,7 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                 /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_14 = load_v4(key_6 + j) * 0.015625f;
-                    vec_v4 key_8_in = {0};
+                    vec_v4 key_8_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_13 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new15 = k_tile_2_13 - t_14;
@@ -727,10 +801,12 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                 dot_v4(4, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_17 = load_v4(score + j * 64 + i);
-                        store_v4(score + j * 64 + i, score_17 * score_17);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_17 = load_v4(score + j * 64 + i);
+                            store_v4(score + j * 64 + i, score_17 * score_17);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -745,12 +821,19 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -811,6 +894,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -818,6 +908,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -953,12 +1044,19 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -967,7 +1065,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -989,10 +1087,12 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1007,12 +1107,19 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1021,7 +1128,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
@@ -1041,10 +1148,12 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
         dot_v3(2, 256, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_8 = load_v3(score + j * 256 + i);
-                store_v3(score + j * 256 + i, score_8 * score_8);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 score_8 = load_v3(score + j * 256 + i);
+                    store_v3(score + j * 256 + i, score_8 * score_8);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1059,12 +1168,19 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1099,9 +1215,11 @@ TARGET_v3 static void polynomial_p2_begin_v3(const struct call *call, int64_t ta
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1133,8 +1251,10 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 2112; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -1149,12 +1269,19 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1163,7 +1290,7 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
@@ -1183,10 +1310,12 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_5 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_5 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
+                            j));
+                    }
                 }
             }
             /* state += key_5 */
@@ -1196,8 +1325,7 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
                     const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
@@ -1230,10 +1358,13 @@ TARGET_v3 static void polynomial_p2_fold_v3(const struct call *call, int64_t tas
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                        splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -1294,12 +1425,19 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                 store_v3(query + i, splat_v3(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v3(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] = (vec_v3){0};
                 }
-                store_v3(query + i, load_v3(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1308,7 +1446,7 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_7 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = {0};
+                vec_v3 query_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
@@ -1334,9 +1472,11 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 2112;
@@ -1344,31 +1484,40 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_7_in = {0};
-                    vec_v3 query_7_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 query_7_in[2], query_7_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_7_in[u] = (vec_v3){0};
+                        query_7_in_whole[u] = (vec_v3){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_6_new12 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) % 64)
-                            * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new12);
-                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
-                        if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_v3){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 query_6_new12 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) %
+                                64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                            store_v3(query_6 + (f - f0) * 64 + i, query_6_new12);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            if (f % 192 == 191) {
+                                query_7_in_whole[u] += query_7_in[u];
+                                query_7_in[u] = (vec_v3){0};
+                            }
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_7_in[u] += query_7_in_whole[u];
+                        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in[u]);
+                    }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot_v3(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1383,12 +1532,19 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                     store_v3(key_6 + j, splat_v3(0.0f));
                 }
                 /* key_6 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_6_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_6_in += load_v3(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_6_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_6_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_6_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_6 + j, load_v3(key_6 + j) + key_6_in[u]);
+                    }
                 }
                 /* key_8 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1397,7 +1553,7 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                 /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_14 = load_v3(key_6 + j) * 0.015625f;
-                    vec_v3 key_8_in = {0};
+                    vec_v3 key_8_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_13 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new15 = k_tile_2_13 - t_14;
@@ -1417,10 +1573,12 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                 dot_v3(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_17 = load_v3(score + j * 64 + i);
-                        store_v3(score + j * 64 + i, score_17 * score_17);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_17 = load_v3(score + j * 64 + i);
+                            store_v3(score + j * 64 + i, score_17 * score_17);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1435,12 +1593,19 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1499,6 +1664,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1506,6 +1677,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1635,12 +1807,19 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1649,7 +1828,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -1671,10 +1850,12 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1689,12 +1870,19 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1703,7 +1891,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
@@ -1723,10 +1911,12 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
         dot_any(2, 128, j1 - j0, 64,
                k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_8 = load_any(score + j * 128 + i);
-                store_any(score + j * 128 + i, score_8 * score_8);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any score_8 = load_any(score + j * 128 + i);
+                    store_any(score + j * 128 + i, score_8 * score_8);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1741,12 +1931,19 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -1781,9 +1978,11 @@ static void polynomial_p2_begin_any(const struct call *call, int64_t task, const
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -1815,8 +2014,10 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 2112; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -1831,12 +2032,19 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1845,7 +2053,7 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
@@ -1865,10 +2073,12 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_5 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile + (((f % 64) + (f / 64)) % 64) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_5 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile + (((f % 64) + (f / 64)) % 64) *
+                            64 + j));
+                    }
                 }
             }
             /* state += key_5 */
@@ -1878,8 +2088,7 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
                     const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
@@ -1912,11 +2121,13 @@ static void polynomial_p2_fold_any(const struct call *call, int64_t task, const 
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
-                    splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -1977,12 +2188,19 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                 store_any(query + i, splat_any(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_any(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] = (vec_any){0};
                 }
-                store_any(query + i, load_any(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + i, load_any(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1991,7 +2209,7 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_7 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = {0};
+                vec_any query_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
@@ -2017,9 +2235,11 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_8 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 2112;
@@ -2027,31 +2247,40 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
                     ... */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_7_in = {0};
-                    vec_any query_7_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any query_7_in[2], query_7_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_7_in[u] = (vec_any){0};
+                        query_7_in_whole[u] = (vec_any){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_6_new12 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64)) %
-                            64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
-                        store_any(query_6 + (f - f0) * 64 + i, query_6_new12);
-                        query_7_in += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
-                        if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_any){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any query_6_new12 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64))
+                                % 64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                            store_any(query_6 + (f - f0) * 64 + i, query_6_new12);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            if (f % 192 == 191) {
+                                query_7_in_whole[u] += query_7_in[u];
+                                query_7_in[u] = (vec_any){0};
+                            }
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_7_in[u] += query_7_in_whole[u];
+                        store_any(query_7 + i, load_any(query_7 + i) + query_7_in[u]);
+                    }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
                 dot_any(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2066,12 +2295,19 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                     store_any(key_6 + j, splat_any(0.0f));
                 }
                 /* key_6 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_6_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_6_in += load_any(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_6_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_6_in[u] = (vec_any){0};
                     }
-                    store_any(key_6 + j, load_any(key_6 + j) + key_6_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_6_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_6 + j, load_any(key_6 + j) + key_6_in[u]);
+                    }
                 }
                 /* key_8 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2080,7 +2316,7 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                 /* k_tile_2 = k_tile_2 - (key_6 * 0.015625f); key_8 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_14 = load_any(key_6 + j) * 0.015625f;
-                    vec_any key_8_in = {0};
+                    vec_any key_8_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_13 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new15 = k_tile_2_13 - t_14;
@@ -2100,10 +2336,12 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                 dot_any(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_17 = load_any(score + j * 64 + i);
-                        store_any(score + j * 64 + i, score_17 * score_17);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_17 = load_any(score + j * 64 + i);
+                            store_any(score + j * 64 + i, score_17 * score_17);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -2118,12 +2356,19 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

@@ -82,6 +82,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -211,9 +212,11 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -222,10 +225,12 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -241,12 +246,14 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
         const float coefficients_4 = coefficients[2];
         const float coefficients_5 = coefficients[1];
         const float coefficients_6 = coefficients[0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_1 = load_v4(score + j * 64 + i);
-                const vec_v4 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
-                    score_1) + coefficients_5) * score_1) + coefficients_6;
-                store_v4(score + j * 64 + i, t_7 * t_7);
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4)
+                        * score_1) + coefficients_5) * score_1) + coefficients_6;
+                    store_v4(score + j * 64 + i, t_7 * t_7);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -261,12 +268,19 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 64 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 64 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 64, 64, j1 - j0,
@@ -309,6 +323,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -432,9 +447,11 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -443,10 +460,12 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -462,12 +481,14 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
         const float coefficients_4 = coefficients[2];
         const float coefficients_5 = coefficients[1];
         const float coefficients_6 = coefficients[0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_1 = load_v3(score + j * 64 + i);
-                const vec_v3 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
-                    score_1) + coefficients_5) * score_1) + coefficients_6;
-                store_v3(score + j * 64 + i, t_7 * t_7);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4)
+                        * score_1) + coefficients_5) * score_1) + coefficients_6;
+                    store_v3(score + j * 64 + i, t_7 * t_7);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -482,12 +503,19 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 64 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 64 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 64, 64, j1 - j0,
@@ -528,6 +556,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -645,9 +674,11 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -656,10 +687,12 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 64 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -675,12 +708,14 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
         const float coefficients_4 = coefficients[2];
         const float coefficients_5 = coefficients[1];
         const float coefficients_6 = coefficients[0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_1 = load_any(score + j * 64 + i);
-                const vec_any t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4) *
-                    score_1) + coefficients_5) * score_1) + coefficients_6;
-                store_any(score + j * 64 + i, t_7 * t_7);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3) * score_1) + coefficients_4)
+                        * score_1) + coefficients_5) * score_1) + coefficients_6;
+                    store_any(score + j * 64 + i, t_7 * t_7);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -695,12 +730,19 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 64 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 64 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 64, 64, j1 - j0,

@@ -220,6 +220,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -227,6 +235,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -410,12 +419,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -424,7 +440,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -440,7 +456,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = {0};
+        vec_v4 query_5_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new5 = q_tile_3 * t_4;
@@ -456,7 +472,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = {0};
+        vec_v4 query_7_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_6 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new8 = q_tile_6 - t_7;
@@ -495,12 +511,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         store_v4(query_13 + i, splat_v4(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_v4(query_12 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_13_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_13_in[u] = (vec_v4){0};
         }
-        store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_13_in[u] += load_v4(query_12 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -509,7 +532,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
-        vec_v4 query_15_in = {0};
+        vec_v4 query_15_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v4 query_12_11 = load_v4(query_12 + r * 256 + i);
             const vec_v4 query_12_new13 = query_12_11 - t_12;
@@ -565,12 +588,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         store_v4(query_24 + i, splat_v4(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_v4(query_23 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_24_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_24_in[u] = (vec_v4){0};
         }
-        store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_24_in[u] += load_v4(query_23 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -579,7 +609,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
-        vec_v4 query_26_in = {0};
+        vec_v4 query_26_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v4 query_23_18 = load_v4(query_23 + r * 256 + i);
             const vec_v4 query_23_new20 = query_23_18 - t_19;
@@ -621,10 +651,12 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -639,12 +671,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -653,7 +692,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_23 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
@@ -669,7 +708,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = {0};
+            vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_26 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new28 = k_tile_26 * t_27;
@@ -685,7 +724,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = {0};
+            vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_29 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new31 = k_tile_29 - t_30;
@@ -724,12 +763,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             store_v4(key_13 + j, splat_v4(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_13_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
             }
-            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -738,7 +784,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_35 = load_v4(key_13 + j) * 0.03125f;
-            vec_v4 key_15_in = {0};
+            vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_12_34 = load_v4(key_12 + r * 144 + j);
                 const vec_v4 key_12_new36 = key_12_34 - t_35;
@@ -794,12 +840,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             store_v4(key_24 + j, splat_v4(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_24_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
             }
-            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -808,7 +861,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_42 = load_v4(key_24 + j) * 0.03125f;
-            vec_v4 key_26_in = {0};
+            vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_23_41 = load_v4(key_23 + r * 144 + j);
                 const vec_v4 key_23_new43 = key_23_41 - t_42;
@@ -848,10 +901,12 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot_v4(4, 256, j1 - j0, 32,
                key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_46 = load_v4(score + j * 256 + i);
-                store_v4(score + j * 256 + i, score_46 * score_46);
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    const vec_v4 score_46 = load_v4(score + j * 256 + i);
+                    store_v4(score + j * 256 + i, score_46 * score_46);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -866,12 +921,19 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -906,9 +968,11 @@ TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, i
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -969,8 +1033,10 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -985,12 +1051,19 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -999,7 +1072,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
@@ -1015,7 +1088,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = {0};
+            vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
@@ -1031,7 +1104,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = {0};
+            vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
@@ -1070,12 +1143,19 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             store_v4(key_13 + j, splat_v4(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_13_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
             }
-            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1084,7 +1164,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_12 = load_v4(key_13 + j) * 0.03125f;
-            vec_v4 key_15_in = {0};
+            vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_12_11 = load_v4(key_12 + r * 64 + j);
                 const vec_v4 key_12_new13 = key_12_11 - t_12;
@@ -1140,12 +1220,19 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             store_v4(key_24 + j, splat_v4(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_24_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
             }
-            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1154,7 +1241,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_19 = load_v4(key_24 + j) * 0.03125f;
-            vec_v4 key_26_in = {0};
+            vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_23_18 = load_v4(key_23 + r * 64 + j);
                 const vec_v4 key_23_new20 = key_23_18 - t_19;
@@ -1194,10 +1281,12 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -1207,8 +1296,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
                     const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -1241,10 +1329,13 @@ TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, in
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -1346,12 +1437,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 store_v4(query + i, splat_v4(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v4(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_in[u] = (vec_v4){0};
                 }
-                store_v4(query + i, load_v4(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1360,7 +1458,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_26 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
@@ -1376,7 +1474,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v4 query_5_in = {0};
+                vec_v4 query_5_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
@@ -1392,7 +1490,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
             /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_32 = load_v4(query_5 + i) * 0.015625f;
-                vec_v4 query_7_in = {0};
+                vec_v4 query_7_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_31 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new33 = q_tile_31 - t_32;
@@ -1432,12 +1530,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 store_v4(query_13 + i, splat_v4(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_v4(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_13_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_13_in[u] = (vec_v4){0};
                 }
-                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_13_in[u] += load_v4(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1446,7 +1551,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_37 = load_v4(query_13 + i) * 0.03125f;
-                vec_v4 query_15_in = {0};
+                vec_v4 query_15_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v4 query_12_36 = load_v4(query_12 + r * 64 + i);
                     const vec_v4 query_12_new38 = query_12_36 - t_37;
@@ -1503,12 +1608,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 store_v4(query_24 + i, splat_v4(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_v4(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_24_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_24_in[u] = (vec_v4){0};
                 }
-                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_24_in[u] += load_v4(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1517,7 +1629,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_44 = load_v4(query_24 + i) * 0.03125f;
-                vec_v4 query_26_in = {0};
+                vec_v4 query_26_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v4 query_23_43 = load_v4(query_23 + r * 64 + i);
                     const vec_v4 query_23_new45 = query_23_43 - t_44;
@@ -1561,40 +1673,51 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_33_in = {0};
-                    vec_v4 query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 query_33_in[4], query_33_in_whole[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_33_in[u] = (vec_v4){0};
+                        query_33_in_whole[u] = (vec_v4){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_32 + (f - f0) * 64 + i, query_32_new48);
-                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_v4){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v4(query_32 + (f - f0) * 64 + i, query_32_new48);
+                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_v4){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_v4(4, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1609,12 +1732,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     store_v4(key_33 + j, splat_v4(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_v4(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_33_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_33_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_33_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1623,7 +1753,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_50 = load_v4(key_33 + j) * 0.015625f;
-                    vec_v4 key_35_in = {0};
+                    vec_v4 key_35_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new51 = k_tile_2_49 - t_50;
@@ -1639,7 +1769,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_v4 key_37_in = {0};
+                    vec_v4 key_37_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new54 = k_tile_2_52 * t_53;
@@ -1655,7 +1785,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_56 = load_v4(key_37 + j) * 0.015625f;
-                    vec_v4 key_39_in = {0};
+                    vec_v4 key_39_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new57 = k_tile_2_55 - t_56;
@@ -1695,12 +1825,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     store_v4(key_45 + j, splat_v4(0.0f));
                 }
                 /* key_45 += key_44 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_45_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_45_in += load_v4(key_44 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_45_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_45_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_45_in[u] += load_v4(key_44 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in[u]);
+                    }
                 }
                 /* key_47 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1709,7 +1846,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_61 = load_v4(key_45 + j) * 0.03125f;
-                    vec_v4 key_47_in = {0};
+                    vec_v4 key_47_in = (vec_v4){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_v4 key_44_60 = load_v4(key_44 + r * 64 + j);
                         const vec_v4 key_44_new62 = key_44_60 - t_61;
@@ -1766,12 +1903,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     store_v4(key_56 + j, splat_v4(0.0f));
                 }
                 /* key_56 += key_55 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_56_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_56_in += load_v4(key_55 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_56_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_56_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_56_in[u] += load_v4(key_55 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in[u]);
+                    }
                 }
                 /* key_58 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1780,7 +1924,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_68 = load_v4(key_56 + j) * 0.03125f;
-                    vec_v4 key_58_in = {0};
+                    vec_v4 key_58_in = (vec_v4){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_v4 key_55_67 = load_v4(key_55 + r * 64 + j);
                         const vec_v4 key_55_new69 = key_55_67 - t_68;
@@ -1821,10 +1965,12 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 dot_v4(4, 64, j1 - j0, 32,
                        key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_72 = load_v4(score + j * 64 + i);
-                        store_v4(score + j * 64 + i, score_72 * score_72);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_72 = load_v4(score + j * 64 + i);
+                            store_v4(score + j * 64 + i, score_72 * score_72);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1839,12 +1985,19 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -1922,6 +2075,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1929,6 +2089,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -2106,12 +2267,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2120,7 +2288,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -2136,7 +2304,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = {0};
+        vec_v3 query_5_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new5 = q_tile_3 * t_4;
@@ -2152,7 +2320,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = {0};
+        vec_v3 query_7_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_6 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new8 = q_tile_6 - t_7;
@@ -2191,12 +2359,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         store_v3(query_13 + i, splat_v3(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_v3(query_12 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_13_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_13_in[u] = (vec_v3){0};
         }
-        store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_13_in[u] += load_v3(query_12 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2205,7 +2380,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
-        vec_v3 query_15_in = {0};
+        vec_v3 query_15_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v3 query_12_11 = load_v3(query_12 + r * 256 + i);
             const vec_v3 query_12_new13 = query_12_11 - t_12;
@@ -2261,12 +2436,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         store_v3(query_24 + i, splat_v3(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_v3(query_23 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_24_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_24_in[u] = (vec_v3){0};
         }
-        store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_24_in[u] += load_v3(query_23 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2275,7 +2457,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
-        vec_v3 query_26_in = {0};
+        vec_v3 query_26_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v3 query_23_18 = load_v3(query_23 + r * 256 + i);
             const vec_v3 query_23_new20 = query_23_18 - t_19;
@@ -2317,10 +2499,12 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2335,12 +2519,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2349,7 +2540,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_23 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
@@ -2365,7 +2556,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = {0};
+            vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_26 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new28 = k_tile_26 * t_27;
@@ -2381,7 +2572,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = {0};
+            vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_29 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new31 = k_tile_29 - t_30;
@@ -2420,12 +2611,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             store_v3(key_13 + j, splat_v3(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
             }
-            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2434,7 +2632,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_35 = load_v3(key_13 + j) * 0.03125f;
-            vec_v3 key_15_in = {0};
+            vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_12_34 = load_v3(key_12 + r * 144 + j);
                 const vec_v3 key_12_new36 = key_12_34 - t_35;
@@ -2490,12 +2688,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             store_v3(key_24 + j, splat_v3(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
             }
-            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2504,7 +2709,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_42 = load_v3(key_24 + j) * 0.03125f;
-            vec_v3 key_26_in = {0};
+            vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_23_41 = load_v3(key_23 + r * 144 + j);
                 const vec_v3 key_23_new43 = key_23_41 - t_42;
@@ -2544,10 +2749,12 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot_v3(2, 256, j1 - j0, 32,
                key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_46 = load_v3(score + j * 256 + i);
-                store_v3(score + j * 256 + i, score_46 * score_46);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 score_46 = load_v3(score + j * 256 + i);
+                    store_v3(score + j * 256 + i, score_46 * score_46);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -2562,12 +2769,19 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -2602,9 +2816,11 @@ TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, i
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -2665,8 +2881,10 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -2681,12 +2899,19 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2695,7 +2920,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
@@ -2711,7 +2936,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = {0};
+            vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
@@ -2727,7 +2952,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = {0};
+            vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
@@ -2766,12 +2991,19 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             store_v3(key_13 + j, splat_v3(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
             }
-            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2780,7 +3012,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_12 = load_v3(key_13 + j) * 0.03125f;
-            vec_v3 key_15_in = {0};
+            vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_12_11 = load_v3(key_12 + r * 64 + j);
                 const vec_v3 key_12_new13 = key_12_11 - t_12;
@@ -2836,12 +3068,19 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             store_v3(key_24 + j, splat_v3(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
             }
-            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2850,7 +3089,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_19 = load_v3(key_24 + j) * 0.03125f;
-            vec_v3 key_26_in = {0};
+            vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_23_18 = load_v3(key_23 + r * 64 + j);
                 const vec_v3 key_23_new20 = key_23_18 - t_19;
@@ -2890,10 +3129,12 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -2903,8 +3144,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
                     const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -2937,10 +3177,13 @@ TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, in
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -3042,12 +3285,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 store_v3(query + i, splat_v3(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v3(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] = (vec_v3){0};
                 }
-                store_v3(query + i, load_v3(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3056,7 +3306,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_26 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = {0};
+                vec_v3 query_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
@@ -3072,7 +3322,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v3 query_5_in = {0};
+                vec_v3 query_5_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
@@ -3088,7 +3338,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
             /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_32 = load_v3(query_5 + i) * 0.015625f;
-                vec_v3 query_7_in = {0};
+                vec_v3 query_7_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_31 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new33 = q_tile_31 - t_32;
@@ -3128,12 +3378,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 store_v3(query_13 + i, splat_v3(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_v3(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_13_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] = (vec_v3){0};
                 }
-                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_13_in[u] += load_v3(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3142,7 +3399,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_37 = load_v3(query_13 + i) * 0.03125f;
-                vec_v3 query_15_in = {0};
+                vec_v3 query_15_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v3 query_12_36 = load_v3(query_12 + r * 64 + i);
                     const vec_v3 query_12_new38 = query_12_36 - t_37;
@@ -3199,12 +3456,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 store_v3(query_24 + i, splat_v3(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_v3(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_24_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] = (vec_v3){0};
                 }
-                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_24_in[u] += load_v3(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3213,7 +3477,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_44 = load_v3(query_24 + i) * 0.03125f;
-                vec_v3 query_26_in = {0};
+                vec_v3 query_26_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v3 query_23_43 = load_v3(query_23 + r * 64 + i);
                     const vec_v3 query_23_new45 = query_23_43 - t_44;
@@ -3257,40 +3521,51 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_33_in = {0};
-                    vec_v3 query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 query_33_in[2], query_33_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_33_in[u] = (vec_v3){0};
+                        query_33_in_whole[u] = (vec_v3){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_32 + (f - f0) * 64 + i, query_32_new48);
-                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_v3){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v3(query_32 + (f - f0) * 64 + i, query_32_new48);
+                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_v3){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_v3(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -3305,12 +3580,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     store_v3(key_33 + j, splat_v3(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_v3(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_33_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_33_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_33_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3319,7 +3601,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_50 = load_v3(key_33 + j) * 0.015625f;
-                    vec_v3 key_35_in = {0};
+                    vec_v3 key_35_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new51 = k_tile_2_49 - t_50;
@@ -3335,7 +3617,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_v3 key_37_in = {0};
+                    vec_v3 key_37_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new54 = k_tile_2_52 * t_53;
@@ -3351,7 +3633,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_56 = load_v3(key_37 + j) * 0.015625f;
-                    vec_v3 key_39_in = {0};
+                    vec_v3 key_39_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new57 = k_tile_2_55 - t_56;
@@ -3391,12 +3673,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     store_v3(key_45 + j, splat_v3(0.0f));
                 }
                 /* key_45 += key_44 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_45_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_45_in += load_v3(key_44 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_45_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_45_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_45_in[u] += load_v3(key_44 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in[u]);
+                    }
                 }
                 /* key_47 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3405,7 +3694,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_61 = load_v3(key_45 + j) * 0.03125f;
-                    vec_v3 key_47_in = {0};
+                    vec_v3 key_47_in = (vec_v3){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_v3 key_44_60 = load_v3(key_44 + r * 64 + j);
                         const vec_v3 key_44_new62 = key_44_60 - t_61;
@@ -3462,12 +3751,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     store_v3(key_56 + j, splat_v3(0.0f));
                 }
                 /* key_56 += key_55 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_56_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_56_in += load_v3(key_55 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_56_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_56_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_56_in[u] += load_v3(key_55 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in[u]);
+                    }
                 }
                 /* key_58 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3476,7 +3772,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_68 = load_v3(key_56 + j) * 0.03125f;
-                    vec_v3 key_58_in = {0};
+                    vec_v3 key_58_in = (vec_v3){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_v3 key_55_67 = load_v3(key_55 + r * 64 + j);
                         const vec_v3 key_55_new69 = key_55_67 - t_68;
@@ -3517,10 +3813,12 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 dot_v3(2, 64, j1 - j0, 32,
                        key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_72 = load_v3(score + j * 64 + i);
-                        store_v3(score + j * 64 + i, score_72 * score_72);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_72 = load_v3(score + j * 64 + i);
+                            store_v3(score + j * 64 + i, score_72 * score_72);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -3535,12 +3833,19 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -3616,6 +3921,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -3623,6 +3934,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -3794,12 +4106,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3808,7 +4127,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -3824,7 +4143,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = {0};
+        vec_any query_5_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new5 = q_tile_3 * t_4;
@@ -3840,7 +4159,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = {0};
+        vec_any query_7_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_6 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new8 = q_tile_6 - t_7;
@@ -3879,12 +4198,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         store_any(query_13 + i, splat_any(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_any(query_12 + r * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_13_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_13_in[u] = (vec_any){0};
         }
-        store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_13_in[u] += load_any(query_12 + r * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3893,7 +4219,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
-        vec_any query_15_in = {0};
+        vec_any query_15_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_any query_12_11 = load_any(query_12 + r * 128 + i);
             const vec_any query_12_new13 = query_12_11 - t_12;
@@ -3949,12 +4275,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         store_any(query_24 + i, splat_any(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_any(query_23 + r * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_24_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_24_in[u] = (vec_any){0};
         }
-        store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_24_in[u] += load_any(query_23 + r * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3963,7 +4296,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
-        vec_any query_26_in = {0};
+        vec_any query_26_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_any query_23_18 = load_any(query_23 + r * 128 + i);
             const vec_any query_23_new20 = query_23_18 - t_19;
@@ -4006,10 +4339,12 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -4024,12 +4359,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4038,7 +4380,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_24 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_23 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
@@ -4054,7 +4396,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = {0};
+            vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_26 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new28 = k_tile_26 * t_27;
@@ -4070,7 +4412,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = {0};
+            vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_29 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new31 = k_tile_29 - t_30;
@@ -4109,12 +4451,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             store_any(key_13 + j, splat_any(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
             }
-            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4123,7 +4472,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_35 = load_any(key_13 + j) * 0.03125f;
-            vec_any key_15_in = {0};
+            vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_12_34 = load_any(key_12 + r * 144 + j);
                 const vec_any key_12_new36 = key_12_34 - t_35;
@@ -4179,12 +4528,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             store_any(key_24 + j, splat_any(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
             }
-            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4193,7 +4549,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_42 = load_any(key_24 + j) * 0.03125f;
-            vec_any key_26_in = {0};
+            vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_23_41 = load_any(key_23 + r * 144 + j);
                 const vec_any key_23_new43 = key_23_41 - t_42;
@@ -4234,10 +4590,12 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot_any(2, 128, j1 - j0, 32,
                key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
         /* score = score * score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_46 = load_any(score + j * 128 + i);
-                store_any(score + j * 128 + i, score_46 * score_46);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any score_46 = load_any(score + j * 128 + i);
+                    store_any(score + j * 128 + i, score_46 * score_46);
+                }
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -4252,12 +4610,19 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -4292,9 +4657,11 @@ static void polysketch_learned_r32_begin_any(const struct call *call, int64_t ta
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -4355,8 +4722,10 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 128);
@@ -4371,12 +4740,19 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4385,7 +4761,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
@@ -4401,7 +4777,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = {0};
+            vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
@@ -4417,7 +4793,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = {0};
+            vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
@@ -4456,12 +4832,19 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             store_any(key_13 + j, splat_any(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
             }
-            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4470,7 +4853,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_12 = load_any(key_13 + j) * 0.03125f;
-            vec_any key_15_in = {0};
+            vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_12_11 = load_any(key_12 + r * 64 + j);
                 const vec_any key_12_new13 = key_12_11 - t_12;
@@ -4526,12 +4909,19 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             store_any(key_24 + j, splat_any(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
             }
-            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4540,7 +4930,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_19 = load_any(key_24 + j) * 0.03125f;
-            vec_any key_26_in = {0};
+            vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_23_18 = load_any(key_23 + r * 64 + j);
                 const vec_any key_23_new20 = key_23_18 - t_19;
@@ -4580,10 +4970,12 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) *
+                            64 + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -4593,8 +4985,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
                     const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -4627,10 +5018,13 @@ static void polysketch_learned_r32_fold_any(const struct call *call, int64_t tas
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -4732,12 +5126,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 store_any(query + i, splat_any(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_any(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] = (vec_any){0};
                 }
-                store_any(query + i, load_any(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + i, load_any(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4746,7 +5147,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_26 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = {0};
+                vec_any query_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
@@ -4762,7 +5163,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_any query_5_in = {0};
+                vec_any query_5_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
@@ -4778,7 +5179,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
             /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_32 = load_any(query_5 + i) * 0.015625f;
-                vec_any query_7_in = {0};
+                vec_any query_7_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_31 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new33 = q_tile_31 - t_32;
@@ -4818,12 +5219,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 store_any(query_13 + i, splat_any(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_any(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_13_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] = (vec_any){0};
                 }
-                store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_13_in[u] += load_any(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4832,7 +5240,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_37 = load_any(query_13 + i) * 0.03125f;
-                vec_any query_15_in = {0};
+                vec_any query_15_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_any query_12_36 = load_any(query_12 + r * 64 + i);
                     const vec_any query_12_new38 = query_12_36 - t_37;
@@ -4890,12 +5298,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 store_any(query_24 + i, splat_any(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_any(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_24_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] = (vec_any){0};
                 }
-                store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_24_in[u] += load_any(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4904,7 +5319,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_44 = load_any(query_24 + i) * 0.03125f;
-                vec_any query_26_in = {0};
+                vec_any query_26_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_any query_23_43 = load_any(query_23 + r * 64 + i);
                     const vec_any query_23_new45 = query_23_43 - t_44;
@@ -4949,40 +5364,51 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_34 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_34 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_33_in = {0};
-                    vec_any query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any query_33_in[2], query_33_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_33_in[u] = (vec_any){0};
+                        query_33_in_whole[u] = (vec_any){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_32_new48 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
-                            + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_32 + (f - f0) * 64 + i, query_32_new48);
-                        query_33_in += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_any){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any query_32_new48 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32)
+                                * 64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_any(query_32 + (f - f0) * 64 + i, query_32_new48);
+                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_any){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_any(query_33 + i, load_any(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_any(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -4997,12 +5423,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     store_any(key_33 + j, splat_any(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_any(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_33_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_33_in[u] = (vec_any){0};
                     }
-                    store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_33_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5011,7 +5444,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_50 = load_any(key_33 + j) * 0.015625f;
-                    vec_any key_35_in = {0};
+                    vec_any key_35_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new51 = k_tile_2_49 - t_50;
@@ -5027,7 +5460,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_53 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_any key_37_in = {0};
+                    vec_any key_37_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new54 = k_tile_2_52 * t_53;
@@ -5043,7 +5476,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_56 = load_any(key_37 + j) * 0.015625f;
-                    vec_any key_39_in = {0};
+                    vec_any key_39_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new57 = k_tile_2_55 - t_56;
@@ -5083,12 +5516,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     store_any(key_45 + j, splat_any(0.0f));
                 }
                 /* key_45 += key_44 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_45_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_45_in += load_any(key_44 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_45_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_45_in[u] = (vec_any){0};
                     }
-                    store_any(key_45 + j, load_any(key_45 + j) + key_45_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_45_in[u] += load_any(key_44 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_45 + j, load_any(key_45 + j) + key_45_in[u]);
+                    }
                 }
                 /* key_47 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5097,7 +5537,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 /* key_44 = key_44 - (key_45 * 0.03125f); key_47 += key_44 * key_44 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_61 = load_any(key_45 + j) * 0.03125f;
-                    vec_any key_47_in = {0};
+                    vec_any key_47_in = (vec_any){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_any key_44_60 = load_any(key_44 + r * 64 + j);
                         const vec_any key_44_new62 = key_44_60 - t_61;
@@ -5155,12 +5595,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     store_any(key_56 + j, splat_any(0.0f));
                 }
                 /* key_56 += key_55 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_56_in = {0};
-                    for (int64_t r = 0; r < 32; r++) {
-                        key_56_in += load_any(key_55 + r * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_56_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_56_in[u] = (vec_any){0};
                     }
-                    store_any(key_56 + j, load_any(key_56 + j) + key_56_in);
+                    for (int64_t r = 0; r < 32; r++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_56_in[u] += load_any(key_55 + r * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_56 + j, load_any(key_56 + j) + key_56_in[u]);
+                    }
                 }
                 /* key_58 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5169,7 +5616,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 /* key_55 = key_55 - (key_56 * 0.03125f); key_58 += key_55 * key_55 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_68 = load_any(key_56 + j) * 0.03125f;
-                    vec_any key_58_in = {0};
+                    vec_any key_58_in = (vec_any){0};
                     for (int64_t r = 0; r < 32; r++) {
                         const vec_any key_55_67 = load_any(key_55 + r * 64 + j);
                         const vec_any key_55_new69 = key_55_67 - t_68;
@@ -5211,10 +5658,12 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 dot_any(2, 64, j1 - j0, 32,
                        key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
                 /* score = score * score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_72 = load_any(score + j * 64 + i);
-                        store_any(score + j * 64 + i, score_72 * score_72);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_72 = load_any(score + j * 64 + i);
+                            store_any(score + j * 64 + i, score_72 * score_72);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -5229,12 +5678,19 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

@@ -222,6 +222,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -229,6 +237,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -415,12 +424,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -429,7 +445,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -445,7 +461,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = {0};
+        vec_v4 query_5_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new5 = q_tile_3 * t_4;
@@ -461,7 +477,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = {0};
+        vec_v4 query_7_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 query_6_new7 = load_v4(q_tile + d * 256 + i) - t_6;
             store_v4(query_6 + d * 256 + i, query_6_new7);
@@ -499,12 +515,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         store_v4(query_13 + i, splat_v4(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_v4(query_12 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_13_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_13_in[u] = (vec_v4){0};
         }
-        store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_13_in[u] += load_v4(query_12 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -513,7 +536,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_11 = load_v4(query_13 + i) * 0.03125f;
-        vec_v4 query_15_in = {0};
+        vec_v4 query_15_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v4 query_12_10 = load_v4(query_12 + r * 256 + i);
             const vec_v4 query_12_new12 = query_12_10 - t_11;
@@ -569,12 +592,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         store_v4(query_24 + i, splat_v4(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_v4(query_23 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_24_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_24_in[u] = (vec_v4){0};
         }
-        store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_24_in[u] += load_v4(query_23 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -583,7 +613,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_18 = load_v4(query_24 + i) * 0.03125f;
-        vec_v4 query_26_in = {0};
+        vec_v4 query_26_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v4 query_23_17 = load_v4(query_23 + r * 256 + i);
             const vec_v4 query_23_new19 = query_23_17 - t_18;
@@ -625,10 +655,12 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -643,12 +675,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -657,7 +696,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_22 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new24 = k_tile_22 - t_23;
@@ -673,7 +712,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = {0};
+            vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_25 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new27 = k_tile_25 * t_26;
@@ -689,7 +728,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_28 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = {0};
+            vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 key_6_new29 = load_v4(k_tile + d * 144 + j) - t_28;
                 store_v4(key_6 + d * 144 + j, key_6_new29);
@@ -727,12 +766,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             store_v4(key_13 + j, splat_v4(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_13_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
             }
-            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -741,7 +787,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_33 = load_v4(key_13 + j) * 0.03125f;
-            vec_v4 key_15_in = {0};
+            vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_12_32 = load_v4(key_12 + r * 144 + j);
                 const vec_v4 key_12_new34 = key_12_32 - t_33;
@@ -797,12 +843,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             store_v4(key_24 + j, splat_v4(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_24_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
             }
-            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -811,7 +864,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_40 = load_v4(key_24 + j) * 0.03125f;
-            vec_v4 key_26_in = {0};
+            vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_23_39 = load_v4(key_23 + r * 144 + j);
                 const vec_v4 key_23_new41 = key_23_39 - t_40;
@@ -879,12 +932,19 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -919,9 +979,11 @@ TARGET_v4 static void polysketch_learned_r32_local_begin_v4(const struct call *c
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -982,8 +1044,10 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -998,12 +1062,19 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1012,7 +1083,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
@@ -1028,7 +1099,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = {0};
+            vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
@@ -1044,7 +1115,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = {0};
+            vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
@@ -1083,12 +1154,19 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             store_v4(key_13 + j, splat_v4(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v4(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_13_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
             }
-            store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1097,7 +1175,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_12 = load_v4(key_13 + j) * 0.03125f;
-            vec_v4 key_15_in = {0};
+            vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_12_11 = load_v4(key_12 + r * 64 + j);
                 const vec_v4 key_12_new13 = key_12_11 - t_12;
@@ -1153,12 +1231,19 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             store_v4(key_24 + j, splat_v4(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v4(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_24_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
             }
-            store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1167,7 +1252,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_19 = load_v4(key_24 + j) * 0.03125f;
-            vec_v4 key_26_in = {0};
+            vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v4 key_23_18 = load_v4(key_23 + r * 64 + j);
                 const vec_v4 key_23_new20 = key_23_18 - t_19;
@@ -1207,10 +1292,12 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -1220,8 +1307,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
                     const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -1254,10 +1340,13 @@ TARGET_v4 static void polysketch_learned_r32_local_fold_v4(const struct call *ca
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -1345,12 +1434,19 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 store_v4(query + i, splat_v4(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v4(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_in[u] = (vec_v4){0};
                 }
-                store_v4(query + i, load_v4(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1359,7 +1455,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_26 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
@@ -1375,7 +1471,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v4 query_5_in = {0};
+                vec_v4 query_5_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
@@ -1391,7 +1487,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_31 = load_v4(query_5 + i) * 0.015625f;
-                vec_v4 query_7_in = {0};
+                vec_v4 query_7_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 query_6_new32 = load_v4(q_tile + d * 64 + i) - t_31;
                     store_v4(query_6 + d * 64 + i, query_6_new32);
@@ -1430,12 +1526,19 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 store_v4(query_13 + i, splat_v4(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_v4(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_13_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_13_in[u] = (vec_v4){0};
                 }
-                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_13_in[u] += load_v4(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1444,7 +1547,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_36 = load_v4(query_13 + i) * 0.03125f;
-                vec_v4 query_15_in = {0};
+                vec_v4 query_15_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v4 query_12_35 = load_v4(query_12 + r * 64 + i);
                     const vec_v4 query_12_new37 = query_12_35 - t_36;
@@ -1501,12 +1604,19 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 store_v4(query_24 + i, splat_v4(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_v4(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_24_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_24_in[u] = (vec_v4){0};
                 }
-                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_24_in[u] += load_v4(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1515,7 +1625,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_43 = load_v4(query_24 + i) * 0.03125f;
-                vec_v4 query_26_in = {0};
+                vec_v4 query_26_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v4 query_23_42 = load_v4(query_23 + r * 64 + i);
                     const vec_v4 query_23_new44 = query_23_42 - t_43;
@@ -1559,40 +1669,51 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_33_in = {0};
-                    vec_v4 query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 query_33_in[4], query_33_in_whole[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_33_in[u] = (vec_v4){0};
+                        query_33_in_whole[u] = (vec_v4){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_32_new47 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_32 + (f - f0) * 64 + i, query_32_new47);
-                        query_33_in += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_v4){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 query_32_new47 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v4(query_32 + (f - f0) * 64 + i, query_32_new47);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_v4){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_v4(4, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1607,12 +1728,19 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     store_v4(key_33 + j, splat_v4(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_v4(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_33_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_33_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_33_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1621,7 +1749,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_49 = load_v4(key_33 + j) * 0.015625f;
-                    vec_v4 key_35_in = {0};
+                    vec_v4 key_35_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_48 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new50 = k_tile_2_48 - t_49;
@@ -1641,11 +1769,13 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 dot_v4(4, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_52 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_53 = score_52 * score_52;
-                        store_v4(score + j * 64 + i, t_53 * t_53);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_52 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_53 = score_52 * score_52;
+                            store_v4(score + j * 64 + i, t_53 * t_53);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1660,12 +1790,19 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -1743,6 +1880,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1750,6 +1894,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1930,12 +2075,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1944,7 +2096,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -1960,7 +2112,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = {0};
+        vec_v3 query_5_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new5 = q_tile_3 * t_4;
@@ -1976,7 +2128,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = {0};
+        vec_v3 query_7_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 query_6_new7 = load_v3(q_tile + d * 256 + i) - t_6;
             store_v3(query_6 + d * 256 + i, query_6_new7);
@@ -2014,12 +2166,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         store_v3(query_13 + i, splat_v3(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_v3(query_12 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_13_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_13_in[u] = (vec_v3){0};
         }
-        store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_13_in[u] += load_v3(query_12 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2028,7 +2187,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_11 = load_v3(query_13 + i) * 0.03125f;
-        vec_v3 query_15_in = {0};
+        vec_v3 query_15_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v3 query_12_10 = load_v3(query_12 + r * 256 + i);
             const vec_v3 query_12_new12 = query_12_10 - t_11;
@@ -2084,12 +2243,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         store_v3(query_24 + i, splat_v3(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_v3(query_23 + r * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_24_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_24_in[u] = (vec_v3){0};
         }
-        store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_24_in[u] += load_v3(query_23 + r * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2098,7 +2264,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_18 = load_v3(query_24 + i) * 0.03125f;
-        vec_v3 query_26_in = {0};
+        vec_v3 query_26_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_v3 query_23_17 = load_v3(query_23 + r * 256 + i);
             const vec_v3 query_23_new19 = query_23_17 - t_18;
@@ -2140,10 +2306,12 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2158,12 +2326,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2172,7 +2347,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_22 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new24 = k_tile_22 - t_23;
@@ -2188,7 +2363,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = {0};
+            vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_25 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new27 = k_tile_25 * t_26;
@@ -2204,7 +2379,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_28 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = {0};
+            vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 key_6_new29 = load_v3(k_tile + d * 144 + j) - t_28;
                 store_v3(key_6 + d * 144 + j, key_6_new29);
@@ -2242,12 +2417,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             store_v3(key_13 + j, splat_v3(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
             }
-            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2256,7 +2438,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_33 = load_v3(key_13 + j) * 0.03125f;
-            vec_v3 key_15_in = {0};
+            vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_12_32 = load_v3(key_12 + r * 144 + j);
                 const vec_v3 key_12_new34 = key_12_32 - t_33;
@@ -2312,12 +2494,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             store_v3(key_24 + j, splat_v3(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
             }
-            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2326,7 +2515,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_40 = load_v3(key_24 + j) * 0.03125f;
-            vec_v3 key_26_in = {0};
+            vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_23_39 = load_v3(key_23 + r * 144 + j);
                 const vec_v3 key_23_new41 = key_23_39 - t_40;
@@ -2394,12 +2583,19 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -2434,9 +2630,11 @@ TARGET_v3 static void polysketch_learned_r32_local_begin_v3(const struct call *c
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -2497,8 +2695,10 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -2513,12 +2713,19 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2527,7 +2734,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
@@ -2543,7 +2750,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = {0};
+            vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
@@ -2559,7 +2766,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = {0};
+            vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
@@ -2598,12 +2805,19 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             store_v3(key_13 + j, splat_v3(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_v3(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
             }
-            store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2612,7 +2826,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_12 = load_v3(key_13 + j) * 0.03125f;
-            vec_v3 key_15_in = {0};
+            vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_12_11 = load_v3(key_12 + r * 64 + j);
                 const vec_v3 key_12_new13 = key_12_11 - t_12;
@@ -2668,12 +2882,19 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             store_v3(key_24 + j, splat_v3(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_v3(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
             }
-            store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2682,7 +2903,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_19 = load_v3(key_24 + j) * 0.03125f;
-            vec_v3 key_26_in = {0};
+            vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_v3 key_23_18 = load_v3(key_23 + r * 64 + j);
                 const vec_v3 key_23_new20 = key_23_18 - t_19;
@@ -2722,10 +2943,12 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f % 32) + (f / 32)) % 32) * 64
+                            + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -2735,8 +2958,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
                     const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -2769,10 +2991,13 @@ TARGET_v3 static void polysketch_learned_r32_local_fold_v3(const struct call *ca
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -2860,12 +3085,19 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 store_v3(query + i, splat_v3(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v3(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] = (vec_v3){0};
                 }
-                store_v3(query + i, load_v3(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2874,7 +3106,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_26 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = {0};
+                vec_v3 query_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
@@ -2890,7 +3122,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v3 query_5_in = {0};
+                vec_v3 query_5_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
@@ -2906,7 +3138,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_31 = load_v3(query_5 + i) * 0.015625f;
-                vec_v3 query_7_in = {0};
+                vec_v3 query_7_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 query_6_new32 = load_v3(q_tile + d * 64 + i) - t_31;
                     store_v3(query_6 + d * 64 + i, query_6_new32);
@@ -2945,12 +3177,19 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 store_v3(query_13 + i, splat_v3(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_v3(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_13_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] = (vec_v3){0};
                 }
-                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_13_in[u] += load_v3(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2959,7 +3198,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_36 = load_v3(query_13 + i) * 0.03125f;
-                vec_v3 query_15_in = {0};
+                vec_v3 query_15_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v3 query_12_35 = load_v3(query_12 + r * 64 + i);
                     const vec_v3 query_12_new37 = query_12_35 - t_36;
@@ -3016,12 +3255,19 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 store_v3(query_24 + i, splat_v3(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_v3(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_24_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] = (vec_v3){0};
                 }
-                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_24_in[u] += load_v3(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3030,7 +3276,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_43 = load_v3(query_24 + i) * 0.03125f;
-                vec_v3 query_26_in = {0};
+                vec_v3 query_26_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_v3 query_23_42 = load_v3(query_23 + r * 64 + i);
                     const vec_v3 query_23_new44 = query_23_42 - t_43;
@@ -3074,40 +3320,51 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_33_in = {0};
-                    vec_v3 query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 query_33_in[2], query_33_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_33_in[u] = (vec_v3){0};
+                        query_33_in_whole[u] = (vec_v3){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_32_new47 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_32 + (f - f0) * 64 + i, query_32_new47);
-                        query_33_in += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_v3){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 query_32_new47 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v3(query_32 + (f - f0) * 64 + i, query_32_new47);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_v3){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_v3(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -3122,12 +3379,19 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     store_v3(key_33 + j, splat_v3(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_v3(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_33_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_33_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_33_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3136,7 +3400,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_49 = load_v3(key_33 + j) * 0.015625f;
-                    vec_v3 key_35_in = {0};
+                    vec_v3 key_35_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_48 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new50 = k_tile_2_48 - t_49;
@@ -3156,11 +3420,13 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 dot_v3(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_52 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_53 = score_52 * score_52;
-                        store_v3(score + j * 64 + i, t_53 * t_53);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_52 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_53 = score_52 * score_52;
+                            store_v3(score + j * 64 + i, t_53 * t_53);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -3175,12 +3441,19 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -3256,6 +3529,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -3263,6 +3542,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -3437,12 +3717,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3451,7 +3738,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -3467,7 +3754,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = {0};
+        vec_any query_5_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new5 = q_tile_3 * t_4;
@@ -3483,7 +3770,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = {0};
+        vec_any query_7_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any query_6_new7 = load_any(q_tile + d * 128 + i) - t_6;
             store_any(query_6 + d * 128 + i, query_6_new7);
@@ -3521,12 +3808,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         store_any(query_13 + i, splat_any(0.0f));
     }
     /* query_13 += query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_13_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_13_in += load_any(query_12 + r * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_13_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_13_in[u] = (vec_any){0};
         }
-        store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_13_in[u] += load_any(query_12 + r * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+        }
     }
     /* query_15 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3535,7 +3829,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_11 = load_any(query_13 + i) * 0.03125f;
-        vec_any query_15_in = {0};
+        vec_any query_15_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_any query_12_10 = load_any(query_12 + r * 128 + i);
             const vec_any query_12_new12 = query_12_10 - t_11;
@@ -3591,12 +3885,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         store_any(query_24 + i, splat_any(0.0f));
     }
     /* query_24 += query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_24_in = {0};
-        for (int64_t r = 0; r < 32; r++) {
-            query_24_in += load_any(query_23 + r * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_24_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_24_in[u] = (vec_any){0};
         }
-        store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+        for (int64_t r = 0; r < 32; r++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_24_in[u] += load_any(query_23 + r * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        }
     }
     /* query_26 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3605,7 +3906,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_18 = load_any(query_24 + i) * 0.03125f;
-        vec_any query_26_in = {0};
+        vec_any query_26_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
             const vec_any query_23_17 = load_any(query_23 + r * 128 + i);
             const vec_any query_23_new19 = query_23_17 - t_18;
@@ -3648,10 +3949,12 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -3666,12 +3969,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3680,7 +3990,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_23 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_22 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new24 = k_tile_22 - t_23;
@@ -3696,7 +4006,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_26 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = {0};
+            vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_25 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new27 = k_tile_25 * t_26;
@@ -3712,7 +4022,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_28 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = {0};
+            vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any key_6_new29 = load_any(k_tile + d * 144 + j) - t_28;
                 store_any(key_6 + d * 144 + j, key_6_new29);
@@ -3750,12 +4060,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             store_any(key_13 + j, splat_any(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
             }
-            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3764,7 +4081,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_33 = load_any(key_13 + j) * 0.03125f;
-            vec_any key_15_in = {0};
+            vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_12_32 = load_any(key_12 + r * 144 + j);
                 const vec_any key_12_new34 = key_12_32 - t_33;
@@ -3820,12 +4137,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             store_any(key_24 + j, splat_any(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
             }
-            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3834,7 +4158,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_40 = load_any(key_24 + j) * 0.03125f;
-            vec_any key_26_in = {0};
+            vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_23_39 = load_any(key_23 + r * 144 + j);
                 const vec_any key_23_new41 = key_23_39 - t_40;
@@ -3903,12 +4227,19 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -3943,9 +4274,11 @@ static void polysketch_learned_r32_local_begin_any(const struct call *call, int6
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -4006,8 +4339,10 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -4022,12 +4357,19 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4036,7 +4378,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
@@ -4052,7 +4394,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = {0};
+            vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
@@ -4068,7 +4410,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = {0};
+            vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
@@ -4107,12 +4449,19 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             store_any(key_13 + j, splat_any(0.0f));
         }
         /* key_13 += key_12 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_13_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_13_in += load_any(key_12 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
             }
-            store_any(key_13 + j, load_any(key_13 + j) + key_13_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
         }
         /* key_15 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4121,7 +4470,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_12 = load_any(key_13 + j) * 0.03125f;
-            vec_any key_15_in = {0};
+            vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_12_11 = load_any(key_12 + r * 64 + j);
                 const vec_any key_12_new13 = key_12_11 - t_12;
@@ -4177,12 +4526,19 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             store_any(key_24 + j, splat_any(0.0f));
         }
         /* key_24 += key_23 */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_24_in = {0};
-            for (int64_t r = 0; r < 32; r++) {
-                key_24_in += load_any(key_23 + r * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
             }
-            store_any(key_24 + j, load_any(key_24 + j) + key_24_in);
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
         }
         /* key_26 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4191,7 +4547,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_19 = load_any(key_24 + j) * 0.03125f;
-            vec_any key_26_in = {0};
+            vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
                 const vec_any key_23_18 = load_any(key_23 + r * 64 + j);
                 const vec_any key_23_new20 = key_23_18 - t_19;
@@ -4231,10 +4587,12 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 + (((f % 32) + (f / 32)) % 32) *
+                            64 + j));
+                    }
                 }
             }
             /* state += key_32 */
@@ -4244,8 +4602,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
                     const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
@@ -4278,10 +4635,13 @@ static void polysketch_learned_r32_local_fold_any(const struct call *call, int64
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                }
             }
         }
     }
@@ -4369,12 +4729,19 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 store_any(query + i, splat_any(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_any(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] = (vec_any){0};
                 }
-                store_any(query + i, load_any(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + i, load_any(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4383,7 +4750,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_26 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = {0};
+                vec_any query_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
@@ -4399,7 +4766,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_any query_5_in = {0};
+                vec_any query_5_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
@@ -4415,7 +4782,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_31 = load_any(query_5 + i) * 0.015625f;
-                vec_any query_7_in = {0};
+                vec_any query_7_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any query_6_new32 = load_any(q_tile + d * 64 + i) - t_31;
                     store_any(query_6 + d * 64 + i, query_6_new32);
@@ -4454,12 +4821,19 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 store_any(query_13 + i, splat_any(0.0f));
             }
             /* query_13 += query_12 */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_13_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_13_in += load_any(query_12 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_13_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] = (vec_any){0};
                 }
-                store_any(query_13 + i, load_any(query_13 + i) + query_13_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_13_in[u] += load_any(query_12 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+                }
             }
             /* query_15 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4468,7 +4842,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_36 = load_any(query_13 + i) * 0.03125f;
-                vec_any query_15_in = {0};
+                vec_any query_15_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_any query_12_35 = load_any(query_12 + r * 64 + i);
                     const vec_any query_12_new37 = query_12_35 - t_36;
@@ -4526,12 +4900,19 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 store_any(query_24 + i, splat_any(0.0f));
             }
             /* query_24 += query_23 */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_24_in = {0};
-                for (int64_t r = 0; r < 32; r++) {
-                    query_24_in += load_any(query_23 + r * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_24_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] = (vec_any){0};
                 }
-                store_any(query_24 + i, load_any(query_24 + i) + query_24_in);
+                for (int64_t r = 0; r < 32; r++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_24_in[u] += load_any(query_23 + r * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+                }
             }
             /* query_26 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4540,7 +4921,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
             /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_43 = load_any(query_24 + i) * 0.03125f;
-                vec_any query_26_in = {0};
+                vec_any query_26_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
                     const vec_any query_23_42 = load_any(query_23 + r * 64 + i);
                     const vec_any query_23_new44 = query_23_42 - t_43;
@@ -4585,40 +4966,51 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_34 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_34 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_34 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_33_in = {0};
-                    vec_any query_33_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any query_33_in[2], query_33_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_33_in[u] = (vec_any){0};
+                        query_33_in_whole[u] = (vec_any){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_32_new47 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32) * 64
-                            + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_32 + (f - f0) * 64 + i, query_32_new47);
-                        query_33_in += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_33_in_whole += query_33_in;
-                            query_33_in = (vec_any){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any query_32_new47 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32)
+                                * 64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_any(query_32 + (f - f0) * 64 + i, query_32_new47);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_33_in_whole[u] += query_33_in[u];
+                                query_33_in[u] = (vec_any){0};
+                            }
                         }
                     }
-                    query_33_in += query_33_in_whole;
-                    store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_33_in[u] += query_33_in_whole[u];
+                        store_any(query_33 + i, load_any(query_33 + i) + query_33_in[u]);
+                    }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
                 dot_any(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -4633,12 +5025,19 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     store_any(key_33 + j, splat_any(0.0f));
                 }
                 /* key_33 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_33_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_33_in += load_any(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_33_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_33_in[u] = (vec_any){0};
                     }
-                    store_any(key_33 + j, load_any(key_33 + j) + key_33_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_33_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in[u]);
+                    }
                 }
                 /* key_35 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4647,7 +5046,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_49 = load_any(key_33 + j) * 0.015625f;
-                    vec_any key_35_in = {0};
+                    vec_any key_35_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_48 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new50 = k_tile_2_48 - t_49;
@@ -4667,11 +5066,13 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 dot_any(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_52 = load_any(score + j * 64 + i);
-                        const vec_any t_53 = score_52 * score_52;
-                        store_any(score + j * 64 + i, t_53 * t_53);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_52 = load_any(score + j * 64 + i);
+                            const vec_any t_53 = score_52 * score_52;
+                            store_any(score + j * 64 + i, t_53 * t_53);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -4686,12 +5087,19 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v * score */
                 dot_any(2, 64, 64, j1 - j0,

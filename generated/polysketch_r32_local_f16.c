@@ -151,6 +151,14 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v4 INLINE void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -158,6 +166,7 @@ TARGET_v4 INLINE void transpose_widened_v4(const uint16_t *from, int64_t from_ro
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -303,12 +312,19 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -317,7 +333,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -340,9 +356,11 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     dot_v4(4, 256, 32, 64,
            sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -351,10 +369,12 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -373,12 +393,19 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -387,7 +414,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
@@ -410,9 +437,11 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         dot_v4(3, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -447,12 +476,19 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v4(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_sum_in[u] = (vec_v4){0};
             }
-            add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+            }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         dot_v4(4, 256, 64, j1 - j0,
@@ -489,9 +525,11 @@ TARGET_v4 static void polysketch_r32_local_f16_begin_v4(const struct call *call,
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_2_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -526,8 +564,10 @@ TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, 
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -546,12 +586,19 @@ TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, 
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -560,7 +607,7 @@ TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, 
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
@@ -583,18 +630,23 @@ TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, 
         dot_v4(4, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            j));
+                    }
                 }
             }
             /* state += key_8 */
@@ -604,8 +656,7 @@ TARGET_v4 static void polysketch_r32_local_f16_keys_v4(const struct call *call, 
                     const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 16; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
@@ -638,10 +689,13 @@ TARGET_v4 static void polysketch_r32_local_f16_fold_v4(const struct call *call, 
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 16) {
-                const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                    const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -702,12 +756,19 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                 store_v4(query + i, splat_v4(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v4(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 query_in[4];
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    query_in[u] = (vec_v4){0};
                 }
-                store_v4(query + i, load_v4(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -716,7 +777,7 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_7 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = {0};
+                vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
@@ -739,9 +800,11 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
             dot_v4(4, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_5 + r * 64 + i, (load_v4(query_5 + r * 64 + i) * load_v4(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -751,40 +814,51 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(query_10 + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 query_9_in = {0};
-                    vec_v4 query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 query_9_in[4], query_9_in_whole[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_9_in[u] = (vec_v4){0};
+                        query_9_in_whole[u] = (vec_v4){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
-                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
-                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_v4){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_v4){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_v4(4, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -803,12 +877,19 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                     store_v4(key_9 + j, splat_v4(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_v4(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    vec_v4 key_9_in[4];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        key_9_in[u] = (vec_v4){0};
                     }
-                    store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                            key_9_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -817,7 +898,7 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_12 = load_v4(key_9 + j) * 0.015625f;
-                    vec_v4 key_11_in = {0};
+                    vec_v4 key_11_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
@@ -837,11 +918,13 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                 dot_v4(4, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_15 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_16 = score_15 * score_15;
-                        store_v4(score + j * 64 + i, t_16 * t_16);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            const vec_v4 score_15 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_16 = score_15 * score_15;
+                            store_v4(score + j * 64 + i, t_16 * t_16);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -856,12 +939,19 @@ TARGET_v4 static void polysketch_r32_local_f16_queries_v4(const struct call *cal
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        row_sum_in[u] = (vec_v4){0};
                     }
-                    add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 dot_v4(4, 64, 64, j1 - j0,
@@ -932,6 +1022,13 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 TARGET_v3 INLINE void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -939,6 +1036,7 @@ TARGET_v3 INLINE void transpose_widened_v3(const uint16_t *from, int64_t from_ro
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1078,12 +1176,19 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1092,7 +1197,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -1115,9 +1220,11 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     dot_v3(2, 256, 32, 64,
            sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1126,10 +1233,12 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1148,12 +1257,19 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1162,7 +1278,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
@@ -1185,9 +1301,11 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         dot_v3(2, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -1222,12 +1340,19 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_v3(score + j * 256 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_sum_in[u] = (vec_v3){0};
             }
-            add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+            }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         dot_v3(2, 256, 64, j1 - j0,
@@ -1264,9 +1389,11 @@ TARGET_v3 static void polysketch_r32_local_f16_begin_v3(const struct call *call,
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_2_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -1301,8 +1428,10 @@ TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, 
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -1321,12 +1450,19 @@ TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, 
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1335,7 +1471,7 @@ TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, 
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
@@ -1358,18 +1494,23 @@ TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, 
         dot_v3(2, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                            j));
+                    }
                 }
             }
             /* state += key_8 */
@@ -1379,8 +1520,7 @@ TARGET_v3 static void polysketch_r32_local_f16_keys_v3(const struct call *call, 
                     const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 8; lane++) total += lane_sums[lane];
+                const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
@@ -1413,10 +1553,13 @@ TARGET_v3 static void polysketch_r32_local_f16_fold_v3(const struct call *call, 
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 8) {
-                const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                    const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -1477,12 +1620,19 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                 store_v3(query + i, splat_v3(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                vec_v3 query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_v3(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] = (vec_v3){0};
                 }
-                store_v3(query + i, load_v3(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1491,7 +1641,7 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_7 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = {0};
+                vec_v3 query_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
@@ -1514,9 +1664,11 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
             dot_v3(2, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_5 + r * 64 + i, (load_v3(query_5 + r * 64 + i) * load_v3(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1526,40 +1678,51 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(query_10 + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 query_9_in = {0};
-                    vec_v3 query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 query_9_in[2], query_9_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_9_in[u] = (vec_v3){0};
+                        query_9_in_whole[u] = (vec_v3){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 + i))
-                            * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
-                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_v3){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
+                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_v3){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_v3(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1578,12 +1741,19 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                     store_v3(key_9 + j, splat_v3(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    vec_v3 key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_v3(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_9_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_9_in[u] = (vec_v3){0};
                     }
-                    store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                            key_9_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1592,7 +1762,7 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_12 = load_v3(key_9 + j) * 0.015625f;
-                    vec_v3 key_11_in = {0};
+                    vec_v3 key_11_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
@@ -1612,11 +1782,13 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                 dot_v3(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_15 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_16 = score_15 * score_15;
-                        store_v3(score + j * 64 + i, t_16 * t_16);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            const vec_v3 score_15 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_16 = score_15 * score_15;
+                            store_v3(score + j * 64 + i, t_16 * t_16);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1631,12 +1803,19 @@ TARGET_v3 static void polysketch_r32_local_f16_queries_v3(const struct call *cal
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    vec_v3 row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] = (vec_v3){0};
                     }
-                    add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 dot_v3(2, 64, 64, j1 - j0,
@@ -1705,6 +1884,12 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
 /* to[y][x] = from[x][y] */
 INLINE void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
@@ -1712,6 +1897,7 @@ INLINE void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1845,12 +2031,19 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1859,7 +2052,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -1882,9 +2075,11 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     dot_any(2, 128, 32, 64,
            sketch_g2, 1, 32, q_tile, 128, query_6, 128, 0, NULL, NULL);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+            }
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1893,10 +2088,12 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1915,12 +2112,19 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1929,7 +2133,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
@@ -1952,9 +2156,11 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         dot_any(2, 144, 32, 64,
                sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) * 0.176776695f);
+                }
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
@@ -1989,12 +2195,19 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
         /* row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_sum_in = {0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += load_any(score + j * 128 + i);
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_sum_in[u] = (vec_any){0};
             }
-            add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] += load_any(score + j * 128 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+            }
         }
         /* sum[e][i] += sum over j of v_tile * score */
         dot_any(2, 128, 64, j1 - j0,
@@ -2031,9 +2244,11 @@ static void polysketch_r32_local_f16_begin_any(const struct call *call, int64_t 
     }
     /* carried_2 = 0.0f; carried_2_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-            store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
+                store_any(carried_2_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -2068,8 +2283,10 @@ static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t t
     }
     /* state_2 = 0.0f */
     for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 256);
@@ -2088,12 +2305,19 @@ static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t t
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 64 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2102,7 +2326,7 @@ static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t t
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
@@ -2125,19 +2349,23 @@ static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t t
         dot_any(2, 64, 32, 64,
                sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) * 0.176776695f);
+                }
             }
         }
         const int64_t f_end = 544;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                        j));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f % 32) + (f / 32)) % 32) * 64
+                            + j));
+                    }
                 }
             }
             /* state += key_8 */
@@ -2147,8 +2375,7 @@ static void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t t
                     const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
-                float total = 0;
-                for (int lane = 0; lane < 4; lane++) total += lane_sums[lane];
+                const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
@@ -2181,10 +2408,13 @@ static void polysketch_r32_local_f16_fold_any(const struct call *call, int64_t t
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 64; e += 4) {
-                const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e), splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                    const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                        splat_any(1));
+                    store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                }
             }
         }
     }
@@ -2245,12 +2475,19 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                 store_any(query + i, splat_any(0.0f));
             }
             /* query += q_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                vec_any query_in = {0};
-                for (int64_t d = 0; d < 64; d++) {
-                    query_in += load_any(q_tile + d * 64 + i);
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] = (vec_any){0};
                 }
-                store_any(query + i, load_any(query + i) + query_in);
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + i, load_any(query + i) + query_in[u]);
+                }
             }
             /* query_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2259,7 +2496,7 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
             /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_7 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = {0};
+                vec_any query_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
@@ -2282,9 +2519,11 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
             dot_any(2, 64, 32, 64,
                    sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_5 + r * 64 + i, (load_any(query_5 + r * 64 + i) * load_any(query_6 + r * 64 + i)) * 0.176776695f);
+                    }
                 }
             }
             /* query_9 = 0.0f; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2294,40 +2533,51 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_10 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(query_10 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(query_10 + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t f_end = 544;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any query_9_in = {0};
-                    vec_any query_9_in_whole = {0};
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any query_9_in[2], query_9_in_whole[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_9_in[u] = (vec_any){0};
+                        query_9_in_whole[u] = (vec_any){0};
+                    }
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                            i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
-                        store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
-                        query_9_in += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
-                        if (f % 192 == 191) {
-                            query_9_in_whole += query_9_in;
-                            query_9_in = (vec_any){0};
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) *
+                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                            store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            if (f % 192 == 191) {
+                                query_9_in_whole[u] += query_9_in[u];
+                                query_9_in[u] = (vec_any){0};
+                            }
                         }
                     }
-                    query_9_in += query_9_in_whole;
-                    store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_9_in[u] += query_9_in_whole[u];
+                        store_any(query_9 + i, load_any(query_9 + i) + query_9_in[u]);
+                    }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
                 dot_any(2, 64, 64, f1 - f0,
                        state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 64 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                    }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -2346,12 +2596,19 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                     store_any(key_9 + j, splat_any(0.0f));
                 }
                 /* key_9 += k_tile_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    vec_any key_9_in = {0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        key_9_in += load_any(k_tile_2 + d * 64 + j);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_9_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_9_in[u] = (vec_any){0};
                     }
-                    store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                            key_9_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_9 + j, load_any(key_9 + j) + key_9_in[u]);
+                    }
                 }
                 /* key_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2360,7 +2617,7 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                 /* k_tile_2 = k_tile_2 - (key_9 * 0.015625f); key_11 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_12 = load_any(key_9 + j) * 0.015625f;
-                    vec_any key_11_in = {0};
+                    vec_any key_11_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
@@ -2380,11 +2637,13 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                 dot_any(2, 64, j1 - j0, 64,
                        k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
                 /* score = (score * score) * (score * score) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_15 = load_any(score + j * 64 + i);
-                        const vec_any t_16 = score_15 * score_15;
-                        store_any(score + j * 64 + i, t_16 * t_16);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            const vec_any score_15 = load_any(score + j * 64 + i);
+                            const vec_any t_16 = score_15 * score_15;
+                            store_any(score + j * 64 + i, t_16 * t_16);
+                        }
                     }
                 }
                 if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -2399,12 +2658,19 @@ static void polysketch_r32_local_f16_queries_any(const struct call *call, int64_
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    vec_any row_sum_in = {0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(score + j * 64 + i);
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] = (vec_any){0};
                     }
-                    add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        }
+                    }
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
+                    }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 dot_any(2, 64, 64, j1 - j0,

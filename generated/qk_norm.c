@@ -156,6 +156,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -305,12 +306,19 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         store_v4(query + i, splat_v4(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 query_in[4];
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_in[u] = (vec_v4){0};
         }
-        store_v4(query + i, load_v4(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                query_in[u] += load_v4(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -319,7 +327,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = {0};
+        vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
@@ -347,11 +355,13 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2)
-                == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -361,10 +371,12 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         store_v4(row_sum_rest + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -379,12 +391,19 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             store_v4(key + j, splat_v4(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v4(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            vec_v4 key_in[3];
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
             }
-            store_v4(key + j, load_v4(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -393,7 +412,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_9 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = {0};
+            vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_8 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new10 = k_tile_8 - t_9;
@@ -420,10 +439,12 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_5 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key_5 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d %
+                        2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -445,12 +466,19 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             }
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v4(row_max_in, load_v4(score + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4(row_max + i);
             }
-            store_v4(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -463,7 +491,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_20 = load_v4(row_max + i);
-            vec_v4 row_sum_in = {0};
+            vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_19 = load_v4(score + j * 256 + i);
                 const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
@@ -550,6 +578,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -693,12 +722,19 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         store_v3(query + i, splat_v3(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        vec_v3 query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 256 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_in[u] = (vec_v3){0};
         }
-        store_v3(query + i, load_v3(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_in[u] += load_v3(q_tile + d * 256 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -707,7 +743,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = {0};
+        vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
@@ -735,11 +771,13 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2)
-                == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -749,10 +787,12 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         store_v3(row_sum_rest + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -767,12 +807,19 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             store_v3(key + j, splat_v3(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            vec_v3 key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_v3(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
             }
-            store_v3(key + j, load_v3(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -781,7 +828,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_9 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = {0};
+            vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_8 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new10 = k_tile_8 - t_9;
@@ -808,10 +855,12 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_5 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d %
+                        2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -833,12 +882,19 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             }
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_v3(row_max_in, load_v3(score + j * 256 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                row_max_in[u] = load_v3(row_max + i);
             }
-            store_v3(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 256 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -851,7 +907,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_20 = load_v3(row_max + i);
-            vec_v3 row_sum_in = {0};
+            vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_19 = load_v3(score + j * 256 + i);
                 const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
@@ -936,6 +992,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1073,12 +1130,19 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         store_any(query + i, splat_any(0.0f));
     }
     /* query += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        vec_any query_in = {0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 128 + i);
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_in[2];
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_in[u] = (vec_any){0};
         }
-        store_any(query + i, load_any(query + i) + query_in);
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_in[u] += load_any(q_tile + d * 128 + i);
+            }
+        }
+        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            store_any(query + i, load_any(query + i) + query_in[u]);
+        }
     }
     /* query_3 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1087,7 +1151,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = {0};
+        vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
@@ -1115,11 +1179,13 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d %
-                2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                0.18033688f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile +
+                    (((d % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) :
+                    1.0))) * 0.18033688f);
+            }
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1129,10 +1195,12 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         store_any(row_sum_rest + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1147,12 +1215,19 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             store_any(key + j, splat_any(0.0f));
         }
         /* key += k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            vec_any key_in = {0};
-            for (int64_t d = 0; d < 64; d++) {
-                key_in += load_any(k_tile + d * 144 + j);
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
             }
-            store_any(key + j, load_any(key + j) + key_in);
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
         }
         /* key_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -1161,7 +1236,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_9 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = {0};
+            vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_8 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new10 = k_tile_8 - t_9;
@@ -1188,10 +1263,13 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_5 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d %
-                    2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d
+                        % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) :
+                        1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key_5 * query_5 */
@@ -1213,12 +1291,19 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             }
         }
         /* row_max max= score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_max_in = max_any(row_max_in, load_any(score + j * 128 + i));
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                row_max_in[u] = load_any(row_max + i);
             }
-            store_any(row_max + i, row_max_in);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 128 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(row_max + i, row_max_in[u]);
+            }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1231,7 +1316,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_20 = load_any(row_max + i);
-            vec_any row_sum_in = {0};
+            vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_19 = load_any(score + j * 128 + i);
                 const vec_any score_new21 = exp2_any(score_19 - row_max_20);

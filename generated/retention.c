@@ -156,6 +156,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -300,17 +301,22 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2) ==
-                0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.125f);
+            }
         }
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, splat_v4(0.0f));
-            store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -331,10 +337,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) + ((load_v4(k_tile + (((d % 2)
+                        == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -366,9 +374,11 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
                v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
     }
     /* sum = sum */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, load_v4(sum + e * 256 + i));
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4(sum + e * 256 + i, load_v4(sum + e * 256 + i));
+            }
         }
     }
     /* out = sum, transposed back */
@@ -385,9 +395,11 @@ TARGET_v4 static void retention_begin_v4(const struct call *call, int64_t task, 
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            store_v4(carried + f * 64 + e, splat_v4(0.0f));
-            store_v4(carried_rest + f * 64 + e, splat_v4(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_rest + f * 64 + e, splat_v4(0.0f));
+            }
         }
     }
 }
@@ -431,10 +443,12 @@ TARGET_v4 static void retention_keys_v4(const struct call *call, int64_t task, c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j)) + ((load_v4(k_tile + (((d % 2) == 0) ?
-                    (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                    store_v4(key + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j)) + ((load_v4(k_tile + (((d % 2) ==
+                        0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
@@ -539,10 +553,13 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) + ((load_v4(q_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) + ((load_v4(q_tile + (((d %
+                        2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                        0.125f);
+                }
             }
         }
         /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
@@ -561,10 +578,12 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
         dot_v4(2, 32, 64, 64,
                state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
         /* sum = 0.0f; sum_rest = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
         const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -585,10 +604,13 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
                 }
             }
             /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2) * 32 + j)) + ((load_v4(k_tile_2 + (((d
-                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                        store_v4(key_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2) * 32 + j)) + ((load_v4(k_tile_2 +
+                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0)
+                            : 1.0)));
+                    }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
@@ -620,9 +642,11 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
                    v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
         }
         /* sum = sum + query_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(query_3 + e * 32 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(query_3 + e * 32 + i));
+                }
             }
         }
         /* out = sum, transposed back */
@@ -702,6 +726,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -840,17 +865,22 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2) ==
-                0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.125f);
+            }
         }
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, splat_v3(0.0f));
-            store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -871,10 +901,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) + ((load_v3(k_tile + (((d % 2)
+                        == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -906,9 +938,11 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
                v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
     }
     /* sum = sum */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, load_v3(sum + e * 256 + i));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(sum + e * 256 + i, load_v3(sum + e * 256 + i));
+            }
         }
     }
     /* out = sum, transposed back */
@@ -925,9 +959,11 @@ TARGET_v3 static void retention_begin_v3(const struct call *call, int64_t task, 
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            store_v3(carried + f * 64 + e, splat_v3(0.0f));
-            store_v3(carried_rest + f * 64 + e, splat_v3(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_rest + f * 64 + e, splat_v3(0.0f));
+            }
         }
     }
 }
@@ -971,10 +1007,12 @@ TARGET_v3 static void retention_keys_v3(const struct call *call, int64_t task, c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j)) + ((load_v3(k_tile + (((d % 2) == 0) ?
-                    (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j)) + ((load_v3(k_tile + (((d % 2) ==
+                        0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
@@ -1079,10 +1117,13 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(query + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32 + i)) + ((load_v3(q_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32 + i)) + ((load_v3(q_tile + (((d %
+                        2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                        0.125f);
+                }
             }
         }
         /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
@@ -1101,10 +1142,12 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
         dot_v3(2, 32, 64, 64,
                state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
         /* sum = 0.0f; sum_rest = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
+                }
             }
         }
         const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1125,10 +1168,13 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
                 }
             }
             /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2) * 32 + j)) + ((load_v3(k_tile_2 + (((d
-                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2) * 32 + j)) + ((load_v3(k_tile_2 +
+                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0)
+                            : 1.0)));
+                    }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
@@ -1160,9 +1206,11 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
                    v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
         }
         /* sum = sum + query_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(query_3 + e * 32 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(query_3 + e * 32 + i));
+                }
             }
         }
         /* out = sum, transposed back */
@@ -1240,6 +1288,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1372,17 +1421,22 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d % 2)
-                == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d
+                    % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                    0.125f);
+            }
         }
     }
     /* sum = 0.0f; sum_rest = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, splat_any(0.0f));
-            store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+            }
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1403,10 +1457,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) + ((load_any(k_tile + (((d %
+                        2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* score[j][i] = sum over d of key * query */
@@ -1438,9 +1494,11 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
                v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
     }
     /* sum = sum */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, load_any(sum + e * 128 + i));
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(sum + e * 128 + i, load_any(sum + e * 128 + i));
+            }
         }
     }
     /* out = sum, transposed back */
@@ -1457,9 +1515,11 @@ static void retention_begin_any(const struct call *call, int64_t task, const str
     float *const carried_rest = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            store_any(carried + f * 64 + e, splat_any(0.0f));
-            store_any(carried_rest + f * 64 + e, splat_any(0.0f));
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_rest + f * 64 + e, splat_any(0.0f));
+            }
         }
     }
 }
@@ -1503,10 +1563,12 @@ static void retention_keys_any(const struct call *call, int64_t task, const stru
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 + j)) + ((load_any(k_tile + (((d % 2) ==
-                    0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 + j)) + ((load_any(k_tile + (((d % 2)
+                        == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                }
             }
         }
         /* key_2 = key * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
@@ -1611,11 +1673,13 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                store_any(query + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) * 32 + i)) + ((load_any(q_tile + (((d %
-                    2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
-                    0.125f);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) * 32 + i)) + ((load_any(q_tile + (((d
+                        % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)))
+                        * 0.125f);
+                }
             }
         }
         /* query_2 = query * exp2(select(chunk == 0, 0, ((i + (n_k - n_q)) - (chunk * 32)) + 1) * (log(1 - exp2((-5 - ((g * members) + m))  ... */
@@ -1634,10 +1698,12 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
         dot_any(2, 32, 64, 64,
                state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
         /* sum = 0.0f; sum_rest = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                store_any(sum + e * 32 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 32 + i, splat_any(0.0f));
+                    store_any(sum_rest + e * 32 + i, splat_any(0.0f));
+                }
             }
         }
         const int64_t j_end = least(n_k, i1 + n_k - n_q);
@@ -1658,11 +1724,13 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
                 }
             }
             /* key_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d / 2) * 32 + j)) + ((load_any(k_tile_2 +
-                        (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) :
-                        1.0)));
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d / 2) * 32 + j)) + ((load_any(k_tile_2
+                            + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ?
+                            (-1.0) : 1.0)));
+                    }
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
@@ -1694,9 +1762,11 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
                    v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
         }
         /* sum = sum + query_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(query_3 + e * 32 + i));
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(query_3 + e * 32 + i));
+                }
             }
         }
         /* out = sum, transposed back */

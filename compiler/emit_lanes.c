@@ -1,5 +1,5 @@
-/* The function that copies a tile transposed: squares of as many rows as a vector has elements are loaded, exchanged in registers and stored, so that
-   every cache line is written whole. Rows may be far apart, and the element-wise copy would touch a line for every element. */
+/* Functions that move elements between lanes. A tile is copied transposed in squares of as many rows as a vector has elements, exchanged in registers,
+   so that every cache line is written whole: rows may be far apart, and an element-wise copy would touch a line for every element. */
 #include "compiler.h"
 
 /* Transposition swaps the bits of row and column numbers one by one: rows `half` apart exchange the elements that are not yet on their side. */
@@ -32,6 +32,7 @@ static void one_function(struct emitter *x, const char *name, const char *stored
     emit_line(x, "    for (int64_t k = 0; k < whole / %d * (deep / %d); k++) {", x->lanes, x->lanes);
     emit_line(x, "        const int64_t row = k / (deep / %d) * %d, column = k %% (deep / %d) * %d;", x->lanes, x->lanes, x->lanes, x->lanes);
     emit_line(x, "        vec_%s t[%d];", x->suffix, x->lanes);
+    emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) __builtin_prefetch(from + (row + r + %d) * from_row + column);", x->lanes, x->lanes);
     emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) t[r] = %s_%s(from + (row + r) * from_row + column);", x->lanes, load, x->suffix);
     for (int half = 1; half < x->lanes; half *= 2) exchange(x, half);
     emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) store_%s(to + (column + r) * to_row + row, t[r]);", x->lanes, x->suffix);
@@ -43,9 +44,25 @@ static void one_function(struct emitter *x, const char *name, const char *stored
     emit_line(x, "}");
 }
 
-void emit_transpose_functions(struct emitter *x)
+static void lane_sum(struct emitter *x)
 {
+    const char *target = x->c->target->attribute[0] ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+    emit_line(x, "%sINLINE %s lane_sum_%s(vec_%s x)", target, x->real, x->suffix, x->suffix);
+    emit_line(x, "{");
+    for (int half = x->lanes / 2; half > 0; half /= 2) {
+        struct text order = {0};
+        for (int k = 0; k < x->lanes; k++) text_add(&order, "%s%d", k ? ", " : "", k ^ half);
+        emit_line(x, "    x += __builtin_shufflevector(x, x, %s);", order.data);
+        text_free(&order);
+    }
+    emit_line(x, "    return x[0];");
+    emit_line(x, "}");
+}
+
+void emit_lane_functions(struct emitter *x)
+{
+    if (x->uses_lane_sum) lane_sum(x);
     if (x->uses_transpose) one_function(x, "transpose", x->real, "load", "");
     if (x->uses_widening) one_function(x, "transpose_widened", "uint16_t", "widened", "widened");
-    if (x->uses_transpose || x->uses_widening) text_add(x->out, "\n");
+    if (x->uses_transpose || x->uses_widening || x->uses_lane_sum) text_add(x->out, "\n");
 }
