@@ -128,7 +128,7 @@ def prefixes():
     rows = cover({'weight': list(UNDER_PREFIXES), 'place': list(PREFIXES), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
                   'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
     for row in rows:
-        if row['weight'] == 'decay' and row['place'] in ('prefix', 'long'):
+        if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
             row['weight'] = 'polynomial'   # it may grow there
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
         yield 'prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')), spec_of(row, UNDER_PREFIXES[row['weight']], 8)
