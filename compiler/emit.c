@@ -211,6 +211,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
     text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
     text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
+                  "#define APART static __attribute__((noinline))\n"
                   "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
                   "#if defined(__GNUC__) && !defined(__clang__)\n"
                   "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
@@ -273,6 +274,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
     struct text rows = {0};
+    struct product_function *products = NULL;
     struct emitter shared = {.c = c[0],
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
@@ -281,6 +283,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
                              .lanes = t->vector_bytes / element,
                              .vectors = t->registers >= 32 ? 4 : 2,
                              .rows = 6,
+                             .products = &products,
                              .out = out};
     for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
     for (int k = 0; k < count; k++) {
@@ -300,6 +303,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
     if (*t->guard) text_add(out, "#if %s\n", t->guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
     emit_vector_functions(&shared);
+    emit_products(&shared, out);
     text_append(out, rows.data, rows.length);
     if (*t->guard) text_add(out, "#endif\n");
     text_add(out, "\n");

@@ -57,6 +57,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
@@ -189,9 +190,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -199,7 +200,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -210,14 +211,40 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -348,8 +375,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v4(j1 - j0, k_tile, q_tile, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -377,8 +403,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -393,7 +418,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polynomial_p2_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polynomial_p2_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -417,7 +442,7 @@ TARGET_v4 static void polynomial_p2_begin_v4(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -511,14 +536,13 @@ TARGET_v4 static void polynomial_p2_keys_v4(const struct call *call, int64_t tas
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot2_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polynomial_p2_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -550,7 +574,7 @@ TARGET_v4 static void polynomial_p2_fold_v4(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -671,8 +695,7 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                     store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot3_v4(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -724,8 +747,7 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_5 */
-                dot_v4(4, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot4_v4(j1 - j0, k_tile_2, query_5, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -753,8 +775,7 @@ TARGET_v4 static void polynomial_p2_queries_v4(const struct call *call, int64_t 
                     add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -879,9 +900,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -889,7 +910,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -900,14 +921,40 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1038,8 +1085,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v3(j1 - j0, k_tile, q_tile, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1067,8 +1113,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1083,7 +1128,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polynomial_p2_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polynomial_p2_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1107,7 +1152,7 @@ TARGET_v3 static void polynomial_p2_begin_v3(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1201,14 +1246,13 @@ TARGET_v3 static void polynomial_p2_keys_v3(const struct call *call, int64_t tas
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot2_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polynomial_p2_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1240,7 +1284,7 @@ TARGET_v3 static void polynomial_p2_fold_v3(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1361,8 +1405,7 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot3_v3(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1414,8 +1457,7 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_5 */
-                dot_v3(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot4_v3(j1 - j0, k_tile_2, query_5, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1443,8 +1485,7 @@ TARGET_v3 static void polynomial_p2_queries_v3(const struct call *call, int64_t 
                     add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1561,9 +1602,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1571,7 +1612,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1582,14 +1623,40 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot2_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1720,8 +1787,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
+        dot0_any(j1 - j0, k_tile, q_tile, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1749,8 +1815,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1765,7 +1830,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
 }
 
 /* States begin with no key. */
-static void polynomial_p2_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polynomial_p2_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1789,7 +1854,7 @@ static void polynomial_p2_begin_any(const struct call *call, int64_t task, const
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polynomial_p2_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1883,14 +1948,13 @@ static void polynomial_p2_keys_any(const struct call *call, int64_t task, const 
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot2_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polynomial_p2_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1923,7 +1987,7 @@ static void polynomial_p2_fold_any(const struct call *call, int64_t task, const 
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polynomial_p2_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polynomial_p2_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2044,8 +2108,7 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot3_any(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2097,8 +2160,7 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_5 */
-                dot_any(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot4_any(j1 - j0, k_tile_2, query_5, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2126,8 +2188,7 @@ static void polynomial_p2_queries_any(const struct call *call, int64_t task, con
                     add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_7) + 1.0f) == 0.0f, 0.0f, (sum + query_8) / ((row_sum + query_7) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

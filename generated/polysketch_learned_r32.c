@@ -145,6 +145,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
@@ -294,9 +295,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -304,7 +305,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -315,14 +316,76 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot8_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -477,8 +540,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -488,8 +550,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -526,8 +587,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -537,8 +597,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_16 = load_v4(query_7 + i);
@@ -547,8 +606,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_v4(4, 256, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -558,8 +616,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -596,8 +653,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -607,8 +663,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -706,8 +761,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -717,8 +771,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -755,8 +808,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -766,8 +818,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
@@ -776,8 +827,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(3, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -787,8 +837,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -825,8 +874,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -836,8 +884,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -845,8 +892,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v4(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -874,8 +920,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -890,7 +935,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -914,7 +959,7 @@ TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, i
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1052,8 +1097,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(4, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1063,8 +1107,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1101,8 +1144,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1112,8 +1154,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
@@ -1122,8 +1163,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(4, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1133,8 +1173,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1171,8 +1210,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1182,8 +1220,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1212,14 +1249,13 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1251,7 +1287,7 @@ TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, in
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1414,8 +1450,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_v4(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1425,8 +1460,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_13 + i, splat_v4(0.0f));
@@ -1463,8 +1497,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1474,8 +1507,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_41 = load_v4(query_7 + i);
@@ -1485,8 +1517,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_v4(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1496,8 +1527,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_24 + i, splat_v4(0.0f));
@@ -1534,8 +1564,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1545,8 +1574,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1587,8 +1615,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1677,8 +1704,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_v4(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1688,8 +1714,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_45 + j, splat_v4(0.0f));
@@ -1726,8 +1751,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_v4(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1737,8 +1761,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_39_65 = load_v4(key_39 + j);
@@ -1748,8 +1771,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_v4(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1759,8 +1781,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_56 + j, splat_v4(0.0f));
@@ -1797,8 +1818,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_v4(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1808,8 +1828,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -1818,8 +1837,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_v4(4, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_v4(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1847,8 +1865,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1990,9 +2007,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -2000,7 +2017,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -2011,14 +2028,76 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot8_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2173,8 +2252,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2184,8 +2262,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -2222,8 +2299,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2233,8 +2309,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_16 = load_v3(query_7 + i);
@@ -2243,8 +2318,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_v3(2, 256, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2254,8 +2328,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -2292,8 +2365,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2303,8 +2375,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2402,8 +2473,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2413,8 +2483,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2451,8 +2520,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2462,8 +2530,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
@@ -2472,8 +2539,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2483,8 +2549,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2521,8 +2586,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2532,8 +2596,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2541,8 +2604,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v3(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2570,8 +2632,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2586,7 +2647,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2610,7 +2671,7 @@ TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, i
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2748,8 +2809,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2759,8 +2819,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2797,8 +2856,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2808,8 +2866,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -2818,8 +2875,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2829,8 +2885,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2867,8 +2922,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2878,8 +2932,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2908,14 +2961,13 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2947,7 +2999,7 @@ TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, in
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3110,8 +3162,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_v3(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3121,8 +3172,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -3159,8 +3209,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3170,8 +3219,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_41 = load_v3(query_7 + i);
@@ -3181,8 +3229,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_v3(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3192,8 +3239,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -3230,8 +3276,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3241,8 +3286,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3283,8 +3327,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3373,8 +3416,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_v3(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3384,8 +3426,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_45 + j, splat_v3(0.0f));
@@ -3422,8 +3463,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_v3(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3433,8 +3473,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_65 = load_v3(key_39 + j);
@@ -3444,8 +3483,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_v3(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3455,8 +3493,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_56 + j, splat_v3(0.0f));
@@ -3493,8 +3530,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_v3(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3504,8 +3540,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -3514,8 +3549,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_v3(2, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_v3(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3543,8 +3577,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3678,9 +3711,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -3688,7 +3721,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -3699,14 +3732,76 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot2_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot8_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot9_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot10_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot12_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot14_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3861,8 +3956,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_any(2, 128, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3872,8 +3966,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -3910,8 +4003,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_any(2, 128, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    dot2_any(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3921,8 +4013,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_16 = load_any(query_7 + i);
@@ -3931,8 +4022,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_any(2, 128, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 128, query_21, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3942,8 +4032,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -3980,8 +4069,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_any(2, 128, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    dot2_any(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3991,8 +4079,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4091,8 +4178,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4102,8 +4188,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4140,8 +4225,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4151,8 +4235,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
@@ -4161,8 +4244,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4172,8 +4254,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4210,8 +4291,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4221,8 +4301,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4231,8 +4310,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
+        dot6_any(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4260,8 +4338,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4276,7 +4353,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-static void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4300,7 +4377,7 @@ static void polysketch_learned_r32_begin_any(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_learned_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -4438,8 +4515,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4449,8 +4525,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4487,8 +4562,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4498,8 +4572,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -4508,8 +4581,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4519,8 +4591,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4557,8 +4628,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4568,8 +4638,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4598,14 +4667,13 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4637,7 +4705,7 @@ static void polysketch_learned_r32_fold_any(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -4800,8 +4868,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_any(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4811,8 +4878,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -4850,8 +4916,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4861,8 +4926,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
@@ -4872,8 +4936,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_any(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_any(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4883,8 +4946,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -4922,8 +4984,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4933,8 +4994,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4975,8 +5035,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -5065,8 +5124,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_any(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_any(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5076,8 +5134,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_any(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_45 + j, splat_any(0.0f));
@@ -5115,8 +5172,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_any(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5126,8 +5182,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_any(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
@@ -5137,8 +5192,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_any(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_any(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5148,8 +5202,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_any(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_56 + j, splat_any(0.0f));
@@ -5187,8 +5240,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_any(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5198,8 +5250,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_any(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -5208,8 +5259,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_any(2, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_any(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5237,8 +5287,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

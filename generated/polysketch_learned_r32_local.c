@@ -147,6 +147,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
@@ -296,9 +297,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -306,7 +307,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -317,14 +318,80 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -481,8 +548,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -492,8 +558,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -530,8 +595,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -541,8 +605,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_15 = load_v4(query_7 + i);
@@ -551,8 +614,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -562,8 +624,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -600,8 +661,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -611,8 +671,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -709,8 +768,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -720,8 +778,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -758,8 +815,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -769,8 +825,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_37 = load_v4(key_7 + j);
@@ -779,8 +834,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -790,8 +844,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -828,8 +881,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -839,8 +891,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -848,11 +899,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v4(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot7_v4(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -887,8 +936,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -903,7 +951,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_learned_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -927,7 +975,7 @@ TARGET_v4 static void polysketch_learned_r32_local_begin_v4(const struct call *c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1065,8 +1113,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(4, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1076,8 +1123,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1114,8 +1160,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1125,8 +1170,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
@@ -1135,8 +1179,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(4, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1146,8 +1189,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1184,8 +1226,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1195,8 +1236,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1225,14 +1265,13 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_learned_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1264,7 +1303,7 @@ TARGET_v4 static void polysketch_learned_r32_local_fold_v4(const struct call *ca
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1412,8 +1451,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1423,8 +1461,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_13 + i, splat_v4(0.0f));
@@ -1461,8 +1498,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_v4(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1472,8 +1508,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_40 = load_v4(query_7 + i);
@@ -1483,8 +1518,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1494,8 +1528,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_24 + i, splat_v4(0.0f));
@@ -1532,8 +1565,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_v4(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1543,8 +1575,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1585,8 +1616,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1638,8 +1668,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v4(4, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_v4(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1668,8 +1697,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1811,9 +1839,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1821,7 +1849,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1832,14 +1860,80 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1996,8 +2090,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2007,8 +2100,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -2045,8 +2137,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2056,8 +2147,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_15 = load_v3(query_7 + i);
@@ -2066,8 +2156,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2077,8 +2166,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -2115,8 +2203,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2126,8 +2213,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2224,8 +2310,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2235,8 +2320,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2273,8 +2357,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2284,8 +2367,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_37 = load_v3(key_7 + j);
@@ -2294,8 +2376,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2305,8 +2386,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2343,8 +2423,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2354,8 +2433,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2363,11 +2441,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v3(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot7_v3(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2402,8 +2478,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2418,7 +2493,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_learned_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2442,7 +2517,7 @@ TARGET_v3 static void polysketch_learned_r32_local_begin_v3(const struct call *c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2580,8 +2655,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2591,8 +2665,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2629,8 +2702,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2640,8 +2712,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -2650,8 +2721,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2661,8 +2731,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2699,8 +2768,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2710,8 +2778,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2740,14 +2807,13 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_learned_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2779,7 +2845,7 @@ TARGET_v3 static void polysketch_learned_r32_local_fold_v3(const struct call *ca
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2927,8 +2993,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -2938,8 +3003,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -2976,8 +3040,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_v3(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -2987,8 +3050,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_40 = load_v3(query_7 + i);
@@ -2998,8 +3060,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3009,8 +3070,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -3047,8 +3107,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_v3(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3058,8 +3117,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3100,8 +3158,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3153,8 +3210,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v3(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_v3(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3183,8 +3239,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3318,9 +3373,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -3328,7 +3383,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -3339,14 +3394,80 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot2_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot9_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot10_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot11_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3503,8 +3624,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_any(2, 128, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3514,8 +3634,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -3552,8 +3671,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_any(2, 128, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    dot2_any(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3563,8 +3681,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_15 = load_any(query_7 + i);
@@ -3573,8 +3690,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_any(2, 128, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 128, query_21, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3584,8 +3700,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -3622,8 +3737,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_any(2, 128, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    dot2_any(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3633,8 +3747,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3732,8 +3845,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3743,8 +3855,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -3781,8 +3892,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3792,8 +3902,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_37 = load_any(key_7 + j);
@@ -3802,8 +3911,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_any(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_any(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3813,8 +3921,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -3851,8 +3958,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3862,8 +3968,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3872,11 +3977,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
+        dot6_any(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
+        dot7_any(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3911,8 +4014,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3927,7 +4029,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
 }
 
 /* States begin with no key. */
-static void polysketch_learned_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -3951,7 +4053,7 @@ static void polysketch_learned_r32_local_begin_any(const struct call *call, int6
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_learned_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -4089,8 +4191,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4100,8 +4201,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4138,8 +4238,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4149,8 +4248,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -4159,8 +4257,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4170,8 +4267,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4208,8 +4304,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4219,8 +4314,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4249,14 +4343,13 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_learned_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4288,7 +4381,7 @@ static void polysketch_learned_r32_local_fold_any(const struct call *call, int64
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_learned_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -4436,8 +4529,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4447,8 +4539,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -4486,8 +4577,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_any(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4497,8 +4587,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_40 = load_any(query_7 + i);
@@ -4508,8 +4597,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4519,8 +4607,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -4558,8 +4645,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_any(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4569,8 +4655,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4611,8 +4696,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     store_any(query_33 + i, load_any(query_33 + i) + query_33_in);
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4664,8 +4748,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_any(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_any(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4694,8 +4777,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
