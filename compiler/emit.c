@@ -215,6 +215,7 @@ static void preamble(const struct compilation *const *c, int compilations, const
                   "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
                   "#if defined(__GNUC__) && !defined(__clang__)\n"
                   "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
+                  "#pragma GCC optimize(\"no-schedule-insns\") /* before registers are given out it would load too far ahead, and spill */\n"
                   "#endif\n\n");
     text_add(
         out,
@@ -268,8 +269,20 @@ static bool certain_target(const struct target *t)
     return !*t->guard && !*t->supported;
 }
 
+/* Where the code for the k-th compilation's target is compiled: not where one before it is always chosen. */
+static const char *guard_of(const struct compilation *const *c, int k)
+{
+    const char *guard = c[k]->target->guard;
+    for (int n = 0; n < k; n++) {
+        const struct target *better = c[n]->target;
+        if (better == c[k]->target || *better->supported || strstr(guard, better->guard)) continue;
+        guard = arena_printf(c[k]->graph->module->arena, "%s%s!%s", guard, *guard ? " && " : "", better->guard);
+    }
+    return guard;
+}
+
 /* The compilations of one target: their rows functions, behind the vector functions that they share. */
-static void one_target(const struct compilation *const *c, int count, struct text *out)
+static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
@@ -300,12 +313,12 @@ static void one_target(const struct compilation *const *c, int count, struct tex
         shared.uses_widening |= x.uses_widening;
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
-    if (*t->guard) text_add(out, "#if %s\n", t->guard);
+    if (*guard) text_add(out, "#if %s\n", guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
     emit_vector_functions(&shared);
     emit_products(&shared, out);
     text_append(out, rows.data, rows.length);
-    if (*t->guard) text_add(out, "#endif\n");
+    if (*guard) text_add(out, "#endif\n");
     text_add(out, "\n");
     text_free(&rows);
 }
@@ -335,7 +348,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     for (int k = 0, count; k < compilations && !certain; k += count) {
         const struct target *m = c[k]->target;
         count = same_target(c + k, compilations - k);
-        if (*m->guard) text_add(out, "#if %s\n", m->guard);
+        const char *guard = guard_of(c, k);
+        if (*guard) text_add(out, "#if %s\n", guard);
         int deeper = 0;
         if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
         if (*m->supported) deeper = 4;
@@ -349,7 +363,7 @@ static void choice(const struct compilation *const *c, int compilations, struct 
             text_add(out, "};\n");
         }
         if (*m->supported && count > 1) text_add(out, "    }\n");
-        if (*m->guard) text_add(out, "#endif\n");
+        if (*guard) text_add(out, "#endif\n");
         certain = certain_target(m);
     }
     if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", both ? "    (void)n_k;\n" : "");
@@ -528,7 +542,7 @@ void emit_source(const struct compilation *const *c, int compilations, const cha
     tables(c[0], certain, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = same_target(c + k, compilations - k);
-        one_target(c + k, count, out);
+        one_target(c + k, count, guard_of(c, k), out);
     }
     choice(c, compilations, out);
     entry_points(c[0], any_in_phases(c, compilations), out);
