@@ -254,6 +254,7 @@ struct target {
     int64_t l1_bytes, l2_bytes;
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
+const struct target *target_here(void);           /* the best row of target.def that this machine runs */
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
 enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
@@ -509,10 +510,13 @@ struct product {
     struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
     int compilations;
     const char *why_quadratic; /* why there is no linear form, or NULL */
-    struct text source, header;
+    const char *command; /* that makes the same output */
+    struct text source, header, source_here;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
 struct product *product_make(const char *file, const struct options *o, enum status *status);
+/* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
+const char *product_source_here(struct product *p, const struct options *o);
 void product_free(struct product *p);
 /* Writes a file whole or not at all. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
