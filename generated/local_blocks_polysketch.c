@@ -60,6 +60,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
