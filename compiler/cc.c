@@ -359,16 +359,24 @@ static void keep_source(struct job *j, int status, const char *command, const st
 static enum status build_and_load(struct job *j, struct loaded_kernel *out)
 {
     if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) || !put_file(j, "attnrt", ".h", attnrt_header)) return STATUS_MACHINE;
-    j->openmp = probe_openmp(j);
-    if (caught) return STATUS_MACHINE;
-    if (!j->openmp) {
-        note(j, "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)", j->compiler.word[0]);
-        if (load_cached(j, false, out)) return STATUS_DONE;
-    }
-    if (!j->options.quiet) fprintf(stderr, "compiling %s … (first time)\n", j->name);
     struct text log = {0};
     const char *command;
-    int status = compile(j, j->name, j->openmp, &log, &command);
+    int status = 0;
+    /* Asked only in doubt: where a kernel was once kept without OpenMP, or one does not compile with it. */
+    bool doubt = j->folder && access(cached_file(j, false), F_OK) == 0;
+    j->openmp = !doubt || probe_openmp(j);
+    if (!j->options.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
+    if (j->openmp && !caught) {
+        status = compile(j, j->name, true, &log, &command);
+        if (status > 0 && !caught) j->openmp = probe_openmp(j);
+    }
+    if (!j->openmp && !caught) {
+        note(j, "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)", j->compiler.word[0]);
+        text_free(&log);
+        if (load_cached(j, false, out)) return STATUS_DONE;
+        if (!j->options.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
+        status = compile(j, j->name, false, &log, &command);
+    }
     if (status == -1 && !caught) complain(&j->options, "cannot run %s: %s", j->compiler.word[0], strerror(errno));
     if (status > 0 && !caught) keep_source(j, status, command, &log);
     text_free(&log);

@@ -26,7 +26,7 @@ struct sample { /* the arrays of one problem, and what the meaning makes of them
 
 struct checking {
     const struct options *o;
-    const struct product *p;
+    struct product *p;
     struct sample *sample;
     double *out;
     bool good;
@@ -260,7 +260,7 @@ static int run_kernel(const struct attn_kernel *kernel, const struct sample *s, 
 static enum status check_kernel(struct checking *c)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(c->p->spec->name, c->p->source.data, c->p->header.data, c->o->quiet, &loaded);
+    enum status status = kernel_load(c->p->spec->name, product_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
     double worst = 0;
     for (int n = 0; n < SIZES && status == STATUS_DONE; n++) {
@@ -277,7 +277,7 @@ static enum status check_kernel(struct checking *c)
     return status;
 }
 
-static enum status check_product(const struct options *o, const struct product *p)
+static enum status check_product(const struct options *o, struct product *p)
 {
     struct checking c = {.o = o, .p = p, .good = true};
     struct arena *arena = p->arena;

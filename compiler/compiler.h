@@ -254,6 +254,7 @@ struct target {
     int64_t l1_bytes, l2_bytes;
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
+const struct target *target_here(void);           /* the best row of target.def that this machine runs */
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
 enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
@@ -362,6 +363,12 @@ const char *emit_size(const struct module *m, int axis);
 /* The C name for a dotted parameter name: "q_norm_weight". */
 const char *emit_name(struct arena *arena, const char *name);
 
+/* A function that one target's code has for products of one shape: its parameters, and its arguments of the product of any shape (emit_product.c). */
+struct product_function {
+    const char *list, *call;
+    struct product_function *next;
+};
+
 /* The printer of one target's code. */
 struct emitter {
     const struct compilation *c;
@@ -370,6 +377,7 @@ struct emitter {
     const char *suffix, *real; /* "v4", "float" */
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
+    struct product_function **products; /* a list that the compilations for a target share */
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
@@ -406,6 +414,13 @@ bool emit_in_phases(const struct loops *l);
 int64_t emit_tasks_of(const struct loops *l);
 /* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
+/* A DOT statement; the functions that those before it call. (emit_product.c) */
+void emit_dot(struct emitter *x, const struct stmt *s);
+void emit_products(const struct emitter *x, struct text *out);
+/* Elements of an axis' current range, the name of a reference's array, and the address of an operand at the beginning of the ranges of the nest's axes, as C. */
+const char *emit_range(struct emitter *x, int axis);
+const char *emit_array(const struct emitter *x, const struct ref *r);
+const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
 /* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
 bool emit_tiled(const struct emitter *x, int axis);
 /* Where a nest's variable of the axis begins and ends, as C. */
@@ -496,10 +511,13 @@ struct product {
     struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
     int compilations;
     const char *why_quadratic; /* why there is no linear form, or NULL */
-    struct text source, header;
+    const char *command; /* that makes the same output */
+    struct text source, header, source_here;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
 struct product *product_make(const char *file, const struct options *o, enum status *status);
+/* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
+const char *product_source_here(struct product *p, const struct options *o);
 void product_free(struct product *p);
 /* Writes a file whole or not at all. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);

@@ -18,7 +18,7 @@ static void embed(FILE *out, const char *path)
     if (!in) fail(path);
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
-        fprintf(out, "%s%d,", column % 24 == 0 ? "\n    " : " ", c < 128 ? c : c - 256);
+        fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ", (unsigned)c); /* a char may have a sign or none */
         column++;
     }
     if (ferror(in)) fail(path);

@@ -211,9 +211,11 @@ static void preamble(const struct compilation *const *c, int compilations, const
     text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
     text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
+                  "#define APART static __attribute__((noinline))\n"
                   "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
                   "#if defined(__GNUC__) && !defined(__clang__)\n"
                   "#pragma GCC optimize(\"fp-contract=fast\") /* a * b + c is one operation, also under -std=c11 */\n"
+                  "#pragma GCC optimize(\"no-schedule-insns\") /* before registers are given out it would load too far ahead, and spill */\n"
                   "#endif\n\n");
     text_add(
         out,
@@ -267,12 +269,25 @@ static bool certain_target(const struct target *t)
     return !*t->guard && !*t->supported;
 }
 
+/* Where the code for the k-th compilation's target is compiled: not where one before it is always chosen. */
+static const char *guard_of(const struct compilation *const *c, int k)
+{
+    const char *guard = c[k]->target->guard;
+    for (int n = 0; n < k; n++) {
+        const struct target *better = c[n]->target;
+        if (better == c[k]->target || *better->supported || strstr(guard, better->guard)) continue;
+        guard = arena_printf(c[k]->graph->module->arena, "%s%s!%s", guard, *guard ? " && " : "", better->guard);
+    }
+    return guard;
+}
+
 /* The compilations of one target: their rows functions, behind the vector functions that they share. */
-static void one_target(const struct compilation *const *c, int count, struct text *out)
+static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
     struct text rows = {0};
+    struct product_function *products = NULL;
     struct emitter shared = {.c = c[0],
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
@@ -281,6 +296,7 @@ static void one_target(const struct compilation *const *c, int count, struct tex
                              .lanes = t->vector_bytes / element,
                              .vectors = t->registers >= 32 ? 4 : 2,
                              .rows = 6,
+                             .products = &products,
                              .out = out};
     for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
     for (int k = 0; k < count; k++) {
@@ -298,11 +314,12 @@ static void one_target(const struct compilation *const *c, int count, struct tex
         shared.uses_lane_sum |= x.uses_lane_sum;
     }
     text_add(out, "/* ==== %s ==== */\n", t->name);
-    if (*t->guard) text_add(out, "#if %s\n", t->guard);
+    if (*guard) text_add(out, "#if %s\n", guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
     emit_vector_functions(&shared);
+    emit_products(&shared, out);
     text_append(out, rows.data, rows.length);
-    if (*t->guard) text_add(out, "#endif\n");
+    if (*guard) text_add(out, "#endif\n");
     text_add(out, "\n");
     text_free(&rows);
 }
@@ -332,7 +349,8 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     for (int k = 0, count; k < compilations && !certain; k += count) {
         const struct target *m = c[k]->target;
         count = same_target(c + k, compilations - k);
-        if (*m->guard) text_add(out, "#if %s\n", m->guard);
+        const char *guard = guard_of(c, k);
+        if (*guard) text_add(out, "#if %s\n", guard);
         int deeper = 0;
         if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
         if (*m->supported) deeper = 4;
@@ -346,7 +364,7 @@ static void choice(const struct compilation *const *c, int compilations, struct 
             text_add(out, "};\n");
         }
         if (*m->supported && count > 1) text_add(out, "    }\n");
-        if (*m->guard) text_add(out, "#endif\n");
+        if (*guard) text_add(out, "#endif\n");
         certain = certain_target(m);
     }
     if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", both ? "    (void)n_k;\n" : "");
@@ -525,7 +543,7 @@ void emit_source(const struct compilation *const *c, int compilations, const cha
     tables(c[0], certain, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = same_target(c + k, compilations - k);
-        one_target(c + k, count, out);
+        one_target(c + k, count, guard_of(c, k), out);
     }
     choice(c, compilations, out);
     entry_points(c[0], any_in_phases(c, compilations), out);

@@ -42,20 +42,18 @@ static void close_block(struct emitter *x)
     emit_line(x, "}");
 }
 
-static const char *name_of(const struct emitter *x, const struct ref *r)
+const char *emit_array(const struct emitter *x, const struct ref *r)
 {
     return emit_name(x->m->arena, x->l->array[r->of].name);
 }
 
-/* Elements of an axis' current range. */
-static const char *range(struct emitter *x, int axis)
+const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
-/* The address of an operand at the beginning of the ranges of the nest's axes. */
-static const char *corner(struct emitter *x, const struct stmt *s, const struct ref *r)
+const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)
 {
     struct ref first = *r;
     const struct array *a = &x->l->array[r->of];
@@ -70,42 +68,12 @@ static const char *corner(struct emitter *x, const struct stmt *s, const struct 
     }
     /* a tile counts from the beginning of its range, which is where it stands */
     if (a->kind == ARRAY_TILE) {
-        const char *made = name_of(x, r);
+        const char *made = emit_array(x, r);
         for (int k = 0; k < r->rank; k++)
             if (first.sub[k]->op != EXPR_INT) return emit_address(x, &first);
         return made;
     }
     return emit_address(x, &first);
-}
-
-/* How many of the register block's vectors fit the lanes of the tile evenly. */
-static int block_vectors(const struct emitter *x, const struct ref *to)
-{
-    const struct array *a = &x->l->array[to->of];
-    int64_t vectors = a->extent[a->rank - 1] / x->lanes;
-    int v = x->vectors;
-    while (vectors % v) v--;
-    return v;
-}
-
-static void emit_dot(struct emitter *x, const struct stmt *s)
-{
-    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
-    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = name_of(x, to);
-    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
-    x->uses_dot = true;
-    emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
-              factor ? arena_printf(x->m->arena, "= %s * %s +", name, name_of(x, &s->operand[2]))
-              : add  ? "+="
-                     : "=",
-              sum, name_of(x, row), name_of(x, lane));
-    const struct array *a = &x->l->array[to->of];
-    emit_line(x, "dot_%s(%d, %lld, %s, %s,", x->suffix, block_vectors(x, to), (long long)a->extent[a->rank - 1], range(x, s->axes[0]), range(x, s->axis));
-    int then = s->assign[0].rest ? 3 : factor ? 2 : add;
-    const char *rest = s->assign[0].rest ? emit_name(x->m->arena, x->l->array[s->assign[0].rest - 1].name) : "NULL";
-    emit_line(x, "       %s, %s, %s, %s, %s, %s, %s, %d, %s%s%s);", corner(x, s, row), emit_stride(x, row, s->axes[0]), emit_stride(x, row, s->axis),
-              corner(x, s, lane), emit_stride(x, lane, s->axis), corner(x, s, to), emit_stride(x, to, s->axes[0]), then,
-              factor ? corner(x, s, &s->operand[2]) : "NULL", x->uses_rest ? ", " : "", x->uses_rest ? rest : "");
 }
 
 /* Whole vectors of 16-bit elements that lie in the tile as they come. */
@@ -117,10 +85,10 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     const struct axis *axis = &x->m->axis[lane];
     if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT || axis->extent % x->lanes) return false;
     x->uses_widened = true;
-    emit_line(x, "/* %s = %s, widened */", name_of(x, to), name_of(x, from));
+    emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
     for (int k = 0; k < s->rank; k++) {
         const char *name = x->m->axis[s->axes[k]].name, *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, range(x, s->axes[k]), name, step);
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s%s)", 4 * k, "", name, name, emit_range(x, s->axes[k]), name, step);
     }
     emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix, emit_address(x, from));
     return true;
@@ -137,13 +105,13 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (!both) return false;
     *(widens ? &x->uses_widened : &x->uses_transpose) = true;
     x->uses_widening |= widens;
-    const char *rows = range(x, row), *to_row = emit_stride(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, corner(x, s, from), emit_stride(x, from, row), rows,
-              range(x, column), corner(x, s, to), to_row);
+    const char *rows = emit_range(x, row), *to_row = emit_stride(x, to, column), *name = x->m->axis[row].name;
+    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, emit_corner(x, s, from), emit_stride(x, from, row), rows,
+              emit_range(x, column), emit_corner(x, s, to), to_row);
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
     const char *other = x->m->axis[column].name;
-    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, range(x, column), other, emit_element(x, to));
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, emit_range(x, column), other, emit_element(x, to));
     return true;
 }
 
@@ -155,17 +123,17 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
     bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
-    emit_line(x, "/* %s = %s, %s */", name_of(x, to), name_of(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
+    emit_line(x, "/* %s = %s, %s */", emit_array(x, to), emit_array(x, from), into_tile ? "with zeros beyond the last row" : "transposed back");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
     if (emit_copy_transposed(x, s, pads)) return;
-    const char *lanes = range(x, lane);
+    const char *lanes = emit_range(x, lane);
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
     else
         emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, range(x, s->axes[k]), axis);
+        emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++)", 4 * (k + 1), "", axis, axis, emit_range(x, s->axes[k]), axis);
     }
     const char *value = emit_element(x, from);
     if (dtype_bytes(x->l->array[from->of].dtype) == 2) value = arena_printf(x->m->arena, "widened(%s)", value);

@@ -171,7 +171,7 @@ static const char *target_of(const struct emitter *x)
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
 }
 
-/* A function of the given head: what its body, in x->out, needs is declared in front of it. */
+/* A function of the given head: what its body, in x->out, needs is declared in front of it. One of a few turns is compiled apart from what calls it. */
 static void function(struct emitter *x, const struct chain *heads, const struct chain *turns, const char *head, struct text *out)
 {
     struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
@@ -184,7 +184,7 @@ static void function(struct emitter *x, const struct chain *heads, const struct 
     text_add(&users, "%s", axes.data ? axes.data : "");
     decode(x, heads, "task", users.data, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
-    text_add(out, "%sstatic void %s\n{\n", target_of(x), head);
+    text_add(out, "%s%s void %s\n{\n", target_of(x), turns ? "APART" : "static", head);
     static const char *const parameter[] = {"call", "task", "part"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");

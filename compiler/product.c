@@ -124,15 +124,29 @@ struct product *product_make(const char *file, const struct options *o, enum sta
         product_free(p);
         return NULL;
     }
-    const char *command = reproducing(arena, file, o);
-    emit_source((const struct compilation *const *)p->compilation, p->compilations, command, &p->source);
-    emit_header(p->compilation[0], command, &p->header);
+    p->command = reproducing(arena, file, o);
+    emit_source((const struct compilation *const *)p->compilation, p->compilations, p->command, &p->source);
+    emit_header(p->compilation[0], p->command, &p->header);
     return p;
+}
+
+const char *product_source_here(struct product *p, const struct options *o)
+{
+    const int best = target_rank(target_here());
+    int first = 0, count = 0;
+    while (first < p->compilations && target_rank(p->compilation[first]->target) < best) first++;
+    while (first + count < p->compilations && p->compilation[first + count]->target == p->compilation[first]->target) count++;
+    if (o->named_targets || count == 0) return p->source.data;
+    if (!p->source_here.data)
+        emit_source((const struct compilation *const *)p->compilation + first, count,
+                    arena_printf(p->arena, "%s --target %s", p->command, p->compilation[first]->target->name), &p->source_here);
+    return p->source_here.data;
 }
 
 void product_free(struct product *p)
 {
     if (!p) return;
+    text_free(&p->source_here);
     text_free(&p->source);
     text_free(&p->header);
     arena_free(p->arena);

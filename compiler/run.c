@@ -336,10 +336,10 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     attn_free(out.data);
 }
 
-static enum status run_product(const struct options *o, const struct product *product)
+static enum status run_product(const struct options *o, struct product *product)
 {
     struct loaded_kernel loaded;
-    enum status status = kernel_load(product->spec->name, product->source.data, product->header.data, o->quiet, &loaded);
+    enum status status = kernel_load(product->spec->name, product_source_here(product, o), product->header.data, o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct run run = {.options = o, .arena = product->arena, .kernel = loaded.kernel}, *r = &run;
     r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));

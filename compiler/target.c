@@ -12,9 +12,8 @@ static const struct target targets[] = {
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
-static const struct target *native(void)
+const struct target *target_here(void)
 {
-    static struct target machine;
     const char *name = "generic";
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
@@ -26,7 +25,13 @@ static const struct target *native(void)
 #elif defined(__aarch64__)
     name = "aarch64";
 #endif
-    machine = *target_find(name);
+    return target_find(name);
+}
+
+static const struct target *native(void)
+{
+    static struct target machine;
+    machine = *target_here();
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     if (l1 > 0) machine.l1_bytes = l1;

@@ -65,9 +65,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -226,9 +228,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -236,7 +238,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -247,14 +249,52 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -303,8 +343,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot_v4(4, 256, 64, 64,
-           features_wq, 1, 64, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v4(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_2 + i, splat_v4(-INFINITY));
@@ -401,8 +440,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v4(3, 144, 64, 64,
-               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v4(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -478,11 +516,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot_v4(4, 256, j1 - j0, 64,
-               key_3, 1, 144, query_3, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot_v4(4, 256, j1 - j0, 64,
-               key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -518,8 +554,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -534,7 +569,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
 }
 
 /* States begin with no key. */
-TARGET_v4 static void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -560,7 +595,7 @@ TARGET_v4 static void hedgehog_begin_v4(const struct call *call, int64_t task, c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -595,8 +630,7 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v4(4, 64, 64, 64,
-               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v4(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -690,13 +724,12 @@ TARGET_v4 static void hedgehog_keys_v4(const struct call *call, int64_t task, co
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot_v4(4, 64, 128, j1 - j0,
-               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -730,7 +763,7 @@ TARGET_v4 static void hedgehog_fold_v4(const struct call *call, int64_t task, co
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -786,8 +819,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot_v4(4, 64, 64, 64,
-                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v4(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_2 + i, splat_v4(-INFINITY));
@@ -889,8 +921,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot_v4(4, 64, 64, 128,
-                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            dot6_v4(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -908,8 +939,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot_v4(4, 64, 64, 64,
-                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                dot4_v4(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_13 + j, splat_v4(-INFINITY));
@@ -985,11 +1015,9 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot_v4(4, 64, j1 - j0, 64,
-                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot_v4(4, 64, j1 - j0, 64,
-                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1025,8 +1053,7 @@ TARGET_v4 static void hedgehog_queries_v4(const struct call *call, int64_t task,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1178,9 +1205,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1188,7 +1215,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1199,14 +1226,52 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1255,8 +1320,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot_v3(2, 256, 64, 64,
-           features_wq, 1, 64, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v3(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_2 + i, splat_v3(-INFINITY));
@@ -1353,8 +1417,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v3(2, 144, 64, 64,
-               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v3(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -1430,11 +1493,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot_v3(2, 256, j1 - j0, 64,
-               key_3, 1, 144, query_3, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot_v3(2, 256, j1 - j0, 64,
-               key, 1, 144, query, 256, score_2, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1470,8 +1531,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1486,7 +1546,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
 }
 
 /* States begin with no key. */
-TARGET_v3 static void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1512,7 +1572,7 @@ TARGET_v3 static void hedgehog_begin_v3(const struct call *call, int64_t task, c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1547,8 +1607,7 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_v3(2, 64, 64, 64,
-               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v3(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -1642,13 +1701,12 @@ TARGET_v3 static void hedgehog_keys_v3(const struct call *call, int64_t task, co
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot_v3(2, 64, 128, j1 - j0,
-               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+        dot5_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1682,7 +1740,7 @@ TARGET_v3 static void hedgehog_fold_v3(const struct call *call, int64_t task, co
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1738,8 +1796,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot_v3(2, 64, 64, 64,
-                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v3(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_2 + i, splat_v3(-INFINITY));
@@ -1841,8 +1898,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot_v3(2, 64, 64, 128,
-                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            dot6_v3(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1860,8 +1916,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot_v3(2, 64, 64, 64,
-                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                dot4_v3(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_13 + j, splat_v3(-INFINITY));
@@ -1937,11 +1992,9 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot_v3(2, 64, j1 - j0, 64,
-                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot_v3(2, 64, j1 - j0, 64,
-                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1977,8 +2030,7 @@ TARGET_v3 static void hedgehog_queries_v3(const struct call *call, int64_t task,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2121,9 +2173,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -2131,7 +2183,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -2142,14 +2194,52 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot6_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2198,8 +2288,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
-    dot_any(2, 128, 64, 64,
-           features_wq, 1, 64, q_tile, 128, query, 128, 0, NULL, NULL);
+    dot0_any(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_2 + i, splat_any(-INFINITY));
@@ -2296,8 +2385,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_any(2, 144, 64, 64,
-               features_wk, 1, 64, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_any(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -2373,11 +2461,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
-        dot_any(2, 128, j1 - j0, 64,
-               key_3, 1, 144, query_3, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_3, query_3, score);
         /* score_2[j][i] = sum over c of key * query */
-        dot_any(2, 128, j1 - j0, 64,
-               key, 1, 144, query, 128, score_2, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key, query, score_2);
         /* score = score + score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2413,8 +2499,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2429,7 +2514,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
 }
 
 /* States begin with no key. */
-static void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2455,7 +2540,7 @@ static void hedgehog_begin_any(const struct call *call, int64_t task, const stru
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void hedgehog_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2490,8 +2575,7 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot_any(2, 64, 64, 64,
-               features_wk, 1, 64, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_any(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -2585,13 +2669,12 @@ static void hedgehog_keys_any(const struct call *call, int64_t task, const struc
             state[(chunk - chunk0) * 8320 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot_any(2, 64, 128, j1 - j0,
-               key_11, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320, 64, 0, NULL, NULL);
+        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2626,7 +2709,7 @@ static void hedgehog_fold_any(const struct call *call, int64_t task, const struc
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2682,8 +2765,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot_any(2, 64, 64, 64,
-                   features_wq + m * 4096, 1, 64, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_any(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_2 + i, splat_any(-INFINITY));
@@ -2786,8 +2868,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot_any(2, 64, 64, 128,
-                   state_2 + (chunk - chunk0) * 8320, 1, 64, query_11, 64, query_13, 64, 0, NULL, NULL);
+            dot6_any(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2805,8 +2886,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot_any(2, 64, 64, 64,
-                       features_wk, 1, 64, k_tile_2, 64, key_12, 64, 0, NULL, NULL);
+                dot4_any(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_13 + j, splat_any(-INFINITY));
@@ -2882,11 +2962,9 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot_any(2, 64, j1 - j0, 64,
-                       key_14, 1, 64, query_3, 64, score, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot_any(2, 64, j1 - j0, 64,
-                       key_12, 1, 64, query, 64, score_2, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2922,8 +3000,7 @@ static void hedgehog_queries_any(const struct call *call, int64_t task, const st
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -43,9 +43,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -204,9 +206,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -214,7 +216,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -225,14 +227,40 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -301,8 +329,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v4(j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -330,8 +357,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -346,7 +372,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
 }
 
 /* States begin with no key. */
-TARGET_v4 static void linear_elu_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_elu_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -372,7 +398,7 @@ TARGET_v4 static void linear_elu_begin_v4(const struct call *call, int64_t task,
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void linear_elu_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -416,13 +442,12 @@ TARGET_v4 static void linear_elu_keys_v4(const struct call *call, int64_t task, 
             state[(chunk - chunk0) * 4160 + f] += total;
         }
         /* state_2[f][e] = sum over j of k_tile * v */
-        dot_v4(4, 64, 64, j1 - j0,
-               k_tile, 32, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160, 64, 0, NULL, NULL);
+        dot2_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void linear_elu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -456,7 +481,7 @@ TARGET_v4 static void linear_elu_fold_v4(const struct call *call, int64_t task, 
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -527,8 +552,7 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
-            dot_v4(2, 32, 64, 64,
-                   state_2 + (chunk - chunk0) * 4160, 1, 64, q_tile, 32, query_3, 32, 0, NULL, NULL);
+            dot3_v4(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -553,8 +577,7 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v4(2, 32, j1 - j0, 64,
-                       k_tile_2, 1, 32, q_tile, 32, score, 32, 0, NULL, NULL);
+                dot4_v4(j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_5 = n_k - n_q;
@@ -582,8 +605,7 @@ TARGET_v4 static void linear_elu_queries_v4(const struct call *call, int64_t tas
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(2, 32, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -735,9 +757,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -745,7 +767,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -756,14 +778,40 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -832,8 +880,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v3(j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -861,8 +908,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -877,7 +923,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
 }
 
 /* States begin with no key. */
-TARGET_v3 static void linear_elu_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_elu_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -903,7 +949,7 @@ TARGET_v3 static void linear_elu_begin_v3(const struct call *call, int64_t task,
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void linear_elu_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -947,13 +993,12 @@ TARGET_v3 static void linear_elu_keys_v3(const struct call *call, int64_t task, 
             state[(chunk - chunk0) * 4160 + f] += total;
         }
         /* state_2[f][e] = sum over j of k_tile * v */
-        dot_v3(2, 64, 64, j1 - j0,
-               k_tile, 32, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160, 64, 0, NULL, NULL);
+        dot2_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void linear_elu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -987,7 +1032,7 @@ TARGET_v3 static void linear_elu_fold_v3(const struct call *call, int64_t task, 
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1058,8 +1103,7 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
-            dot_v3(2, 32, 64, 64,
-                   state_2 + (chunk - chunk0) * 4160, 1, 64, q_tile, 32, query_3, 32, 0, NULL, NULL);
+            dot3_v3(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1084,8 +1128,7 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v3(2, 32, j1 - j0, 64,
-                       k_tile_2, 1, 32, q_tile, 32, score, 32, 0, NULL, NULL);
+                dot4_v3(j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_5 = n_k - n_q;
@@ -1113,8 +1156,7 @@ TARGET_v3 static void linear_elu_queries_v3(const struct call *call, int64_t tas
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 32, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1257,9 +1299,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1267,7 +1309,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1278,14 +1320,40 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1354,8 +1422,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
+        dot0_any(j1 - j0, k_tile, q_tile, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_2 = n_k - n_q;
@@ -1383,8 +1450,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1399,7 +1465,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
 }
 
 /* States begin with no key. */
-static void linear_elu_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_elu_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1425,7 +1491,7 @@ static void linear_elu_begin_any(const struct call *call, int64_t task, const st
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void linear_elu_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_elu_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1469,13 +1535,12 @@ static void linear_elu_keys_any(const struct call *call, int64_t task, const str
             state[(chunk - chunk0) * 4160 + f] += total;
         }
         /* state_2[f][e] = sum over j of k_tile * v */
-        dot_any(2, 64, 64, j1 - j0,
-               k_tile, 32, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160, 64, 0, NULL, NULL);
+        dot2_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void linear_elu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_elu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1510,7 +1575,7 @@ static void linear_elu_fold_any(const struct call *call, int64_t task, const str
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void linear_elu_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_elu_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1581,8 +1646,7 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_3[e][i] = sum over f of state_2 * q_tile */
-            dot_any(2, 32, 64, 64,
-                   state_2 + (chunk - chunk0) * 4160, 1, 64, q_tile, 32, query_3, 32, 0, NULL, NULL);
+            dot3_any(state_2 + (chunk - chunk0) * 4160, q_tile, query_3);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1608,8 +1672,7 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_any(2, 32, j1 - j0, 64,
-                       k_tile_2, 1, 32, q_tile, 32, score, 32, 0, NULL, NULL);
+                dot4_any(j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_5 = n_k - n_q;
@@ -1637,8 +1700,7 @@ static void linear_elu_queries_any(const struct call *call, int64_t task, const 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 32, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+                dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_2) == 0.0f, 0.0f, (sum + query_3) / (row_sum + query_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -49,9 +49,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -190,9 +192,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -200,7 +202,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -211,14 +213,32 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 64, 4, 65, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -329,8 +349,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v4(j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_sum_in[4];
@@ -350,8 +369,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -366,7 +384,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v4 static void linear_taylor_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -392,7 +410,7 @@ TARGET_v4 static void linear_taylor_begin_v4(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -474,13 +492,12 @@ TARGET_v4 static void linear_taylor_keys_v4(const struct call *call, int64_t tas
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
-        dot_v4(4, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
+        dot2_v4(j1 - j0, key_3, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void linear_taylor_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -510,7 +527,7 @@ TARGET_v4 static void linear_taylor_fold_v4(const struct call *call, int64_t tas
 }
 
 /* A tile of queries meets the states. */
-TARGET_v4 static void linear_taylor_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -583,8 +600,7 @@ TARGET_v4 static void linear_taylor_queries_v4(const struct call *call, int64_t 
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot_v4(4, 256, 64, 65,
-           carried_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
+    dot3_v4(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_4_5 = load_v4(query_4 + i);
@@ -717,9 +733,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -727,7 +743,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -738,14 +754,32 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 64, 4, 65, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -856,8 +890,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score, 256, 0, NULL, NULL);
+        dot0_v3(j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_sum_in[2];
@@ -877,8 +910,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -893,7 +925,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-TARGET_v3 static void linear_taylor_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -919,7 +951,7 @@ TARGET_v3 static void linear_taylor_begin_v3(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1001,13 +1033,12 @@ TARGET_v3 static void linear_taylor_keys_v3(const struct call *call, int64_t tas
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
-        dot_v3(2, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
+        dot2_v3(j1 - j0, key_3, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void linear_taylor_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1037,7 +1068,7 @@ TARGET_v3 static void linear_taylor_fold_v3(const struct call *call, int64_t tas
 }
 
 /* A tile of queries meets the states. */
-TARGET_v3 static void linear_taylor_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1110,8 +1141,7 @@ TARGET_v3 static void linear_taylor_queries_v3(const struct call *call, int64_t 
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot_v3(2, 256, 64, 65,
-           carried_2, 1, 64, query_3, 256, query_5, 256, 0, NULL, NULL);
+    dot3_v3(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_4_5 = load_v3(query_4 + i);
@@ -1235,9 +1265,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1245,7 +1275,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1256,14 +1286,32 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 64, 4, 65, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1374,8 +1422,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score, 128, 0, NULL, NULL);
+        dot0_any(j1 - j0, k_tile, q_tile, score);
         /* score = score + 1.0f; row_sum += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_sum_in[2];
@@ -1395,8 +1442,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1411,7 +1457,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
 }
 
 /* States begin with no key. */
-static void linear_taylor_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_taylor_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1437,7 +1483,7 @@ static void linear_taylor_begin_any(const struct call *call, int64_t task, const
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void linear_taylor_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_taylor_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1519,13 +1565,12 @@ static void linear_taylor_keys_any(const struct call *call, int64_t task, const 
             state[(chunk - chunk0) * 4240 + f] += total;
         }
         /* state_2[f][e] += sum over j of key_3 * v */
-        dot_any(2, 64, 65, j1 - j0,
-               key_3, 144, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240, 64, 1, NULL, NULL);
+        dot2_any(j1 - j0, key_3, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4240);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void linear_taylor_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_taylor_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1556,7 +1601,7 @@ static void linear_taylor_fold_any(const struct call *call, int64_t task, const 
 }
 
 /* A tile of queries meets the states. */
-static void linear_taylor_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linear_taylor_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1629,8 +1674,7 @@ static void linear_taylor_queries_any(const struct call *call, int64_t task, con
         }
     }
     /* query_5[e][i] = sum over f of carried_2 * query_3 */
-    dot_any(2, 128, 64, 65,
-           carried_2, 1, 64, query_3, 128, query_5, 128, 0, NULL, NULL);
+    dot3_any(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_4_5 = load_any(query_4 + i);

@@ -42,9 +42,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -185,9 +187,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -195,7 +197,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -206,18 +208,32 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 256, 4, steps, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
-TARGET_v4 static void linformer_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -247,7 +263,7 @@ TARGET_v4 static void linformer_begin_v4(const struct call *call, int64_t task, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void linformer_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -283,16 +299,14 @@ TARGET_v4 static void linformer_keys_v4(const struct call *call, int64_t task, c
     for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* state[s][d] += sum over j of project_e * k */
-        dot_v4(4, 64, 256, j1 - j0,
-               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_v4(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
-        dot_v4(4, 64, 256, j1 - j0,
-               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_v4(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -327,7 +341,7 @@ TARGET_v4 static void linformer_fold_v4(const struct call *call, int64_t task, c
 }
 
 /* A tile of queries meets the states. */
-TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -360,8 +374,7 @@ TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
-    dot_v4(4, 64, 256, 64,
-           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    dot1_v4(carried, q_tile, query_2);
     /* query_3 = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_3 + i, splat_v4(-FLT_MAX));
@@ -398,8 +411,7 @@ TARGET_v4 static void linformer_queries_v4(const struct call *call, int64_t task
         store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
     }
     /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot_v4(4, 64, 64, 256,
-           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    dot2_v4(carried_2, query_2, query_6);
     /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_5_3 = load_v4(query_5 + i);
@@ -534,9 +546,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -544,7 +556,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -555,18 +567,32 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 256, 4, steps, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
-TARGET_v3 static void linformer_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -596,7 +622,7 @@ TARGET_v3 static void linformer_begin_v3(const struct call *call, int64_t task, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void linformer_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -632,16 +658,14 @@ TARGET_v3 static void linformer_keys_v3(const struct call *call, int64_t task, c
     for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* state[s][d] += sum over j of project_e * k */
-        dot_v3(2, 64, 256, j1 - j0,
-               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_v3(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
-        dot_v3(2, 64, 256, j1 - j0,
-               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_v3(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -676,7 +700,7 @@ TARGET_v3 static void linformer_fold_v3(const struct call *call, int64_t task, c
 }
 
 /* A tile of queries meets the states. */
-TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -709,8 +733,7 @@ TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
-    dot_v3(2, 64, 256, 64,
-           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    dot1_v3(carried, q_tile, query_2);
     /* query_3 = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_3 + i, splat_v3(-FLT_MAX));
@@ -747,8 +770,7 @@ TARGET_v3 static void linformer_queries_v3(const struct call *call, int64_t task
         store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
     }
     /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot_v3(2, 64, 64, 256,
-           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    dot2_v3(carried_2, query_2, query_6);
     /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_5_3 = load_v3(query_5 + i);
@@ -875,9 +897,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -885,7 +907,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -896,18 +918,32 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 256, 4, steps, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot2_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 
 /* States begin with no key. */
-static void linformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -937,7 +973,7 @@ static void linformer_begin_any(const struct call *call, int64_t task, const str
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void linformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -973,16 +1009,14 @@ static void linformer_keys_any(const struct call *call, int64_t task, const stru
     for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* state[s][d] += sum over j of project_e * k */
-        dot_any(2, 64, 256, j1 - j0,
-               project_e + j0, n_k, 1, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_any(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
-        dot_any(2, 64, 256, j1 - j0,
-               project_f + j0, n_k, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768, 64, 1, NULL, NULL);
+        dot0_any(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1017,7 +1051,7 @@ static void linformer_fold_any(const struct call *call, int64_t task, const stru
 }
 
 /* A tile of queries meets the states. */
-static void linformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void linformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1050,8 +1084,7 @@ static void linformer_queries_any(const struct call *call, int64_t task, const s
         }
     }
     /* query_2[s][i] = sum over d of carried * q_tile */
-    dot_any(2, 64, 256, 64,
-           carried, 64, 1, q_tile, 64, query_2, 64, 0, NULL, NULL);
+    dot1_any(carried, q_tile, query_2);
     /* query_3 = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_3 + i, splat_any(-FLT_MAX));
@@ -1088,8 +1121,7 @@ static void linformer_queries_any(const struct call *call, int64_t task, const s
         store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
     }
     /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot_any(2, 64, 64, 256,
-           carried_2, 1, 64, query_2, 64, query_6, 64, 0, NULL, NULL);
+    dot2_any(carried_2, query_2, query_6);
     /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_5_3 = load_any(query_5 + i);

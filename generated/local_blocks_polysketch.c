@@ -56,9 +56,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -191,9 +193,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -201,7 +203,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -212,14 +214,52 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 16, 4, 64, a, 1, 16, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 16, 4, 64, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 16, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 16, 4, 64, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 16, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -259,11 +299,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v4(4, 256, 16, 64,
-           sketch_g1, 1, 16, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v4(4, 256, 16, 64,
-           sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 16; r++) {
@@ -294,11 +332,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(3, 144, 16, 64,
-               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(3, 144, 16, 64,
-               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 16; r++) {
@@ -308,8 +344,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot_v4(4, 256, j1 - j0, 16,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -351,8 +386,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -367,7 +401,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
 }
 
 /* States begin with no key. */
-TARGET_v4 static void local_blocks_polysketch_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void local_blocks_polysketch_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -391,7 +425,7 @@ TARGET_v4 static void local_blocks_polysketch_begin_v4(const struct call *call, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -423,11 +457,9 @@ TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(4, 64, 16, 64,
-               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v4(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(4, 64, 16, 64,
-               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        dot4_v4(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 16; r++) {
@@ -455,13 +487,12 @@ TARGET_v4 static void local_blocks_polysketch_keys_v4(const struct call *call, i
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot_v4(4, 64, 144, j1 - j0,
-               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+        dot5_v4(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -521,7 +552,7 @@ TARGET_v4 static void local_blocks_polysketch_fold_v4(const struct call *call, i
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -568,11 +599,9 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v4(4, 64, 16, 64,
-                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v4(sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v4(4, 64, 16, 64,
-                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            dot4_v4(sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -609,8 +638,7 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot_v4(4, 64, 64, 144,
-                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            dot6_v4(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -628,11 +656,9 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_v4(4, 64, 16, 64,
-                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                dot4_v4(sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_v4(4, 64, 16, 64,
-                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                dot4_v4(sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -642,8 +668,7 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot_v4(4, 64, j1 - j0, 16,
-                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -680,8 +705,7 @@ TARGET_v4 static void local_blocks_polysketch_queries_v4(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -808,9 +832,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -818,7 +842,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -829,14 +853,52 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 16, 4, 64, a, 1, 16, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 16, 4, 64, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 16, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 16, 4, 64, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 16, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -876,11 +938,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v3(2, 256, 16, 64,
-           sketch_g1, 1, 16, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v3(2, 256, 16, 64,
-           sketch_g2, 1, 16, q_tile, 256, query_2, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 16; r++) {
@@ -911,11 +971,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 144, 16, 64,
-               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 144, 16, 64,
-               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -925,8 +983,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot_v3(2, 256, j1 - j0, 16,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -968,8 +1025,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -984,7 +1040,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
 }
 
 /* States begin with no key. */
-TARGET_v3 static void local_blocks_polysketch_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void local_blocks_polysketch_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1008,7 +1064,7 @@ TARGET_v3 static void local_blocks_polysketch_begin_v3(const struct call *call, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1040,11 +1096,9 @@ TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 64, 16, 64,
-               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v3(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 64, 16, 64,
-               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        dot4_v3(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1072,13 +1126,12 @@ TARGET_v3 static void local_blocks_polysketch_keys_v3(const struct call *call, i
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot_v3(2, 64, 144, j1 - j0,
-               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+        dot5_v3(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1138,7 +1191,7 @@ TARGET_v3 static void local_blocks_polysketch_fold_v3(const struct call *call, i
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1185,11 +1238,9 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v3(2, 64, 16, 64,
-                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v3(sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v3(2, 64, 16, 64,
-                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            dot4_v3(sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -1226,8 +1277,7 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot_v3(2, 64, 64, 144,
-                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            dot6_v3(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1245,11 +1295,9 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_v3(2, 64, 16, 64,
-                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                dot4_v3(sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_v3(2, 64, 16, 64,
-                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                dot4_v3(sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -1259,8 +1307,7 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot_v3(2, 64, j1 - j0, 16,
-                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1297,8 +1344,7 @@ TARGET_v3 static void local_blocks_polysketch_queries_v3(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1416,9 +1462,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1426,7 +1472,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1437,14 +1483,52 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 16, 4, 64, a, 1, 16, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 16, 4, 64, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 16, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 16, 4, 64, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot6_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 16, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1484,11 +1568,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_any(2, 128, 16, 64,
-           sketch_g1, 1, 16, q_tile, 128, query, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_any(2, 128, 16, 64,
-           sketch_g2, 1, 16, q_tile, 128, query_2, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2, q_tile, query_2);
     /* query = (query * query_2) * 0.25f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 16; r++) {
@@ -1519,11 +1601,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 144, 16, 64,
-               sketch_g1, 1, 16, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_any(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 144, 16, 64,
-               sketch_g2, 1, 16, k_tile, 144, key_2, 144, 0, NULL, NULL);
+        dot1_any(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1533,8 +1613,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key * query */
-        dot_any(2, 128, j1 - j0, 16,
-               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key, query, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1576,8 +1655,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1592,7 +1670,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-static void local_blocks_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void local_blocks_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1616,7 +1694,7 @@ static void local_blocks_polysketch_begin_any(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void local_blocks_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1648,11 +1726,9 @@ static void local_blocks_polysketch_keys_any(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 64, 16, 64,
-               sketch_g1, 1, 16, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_any(sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 64, 16, 64,
-               sketch_g2, 1, 16, k_tile, 64, key_2, 64, 0, NULL, NULL);
+        dot4_any(sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -1680,13 +1756,12 @@ static void local_blocks_polysketch_keys_any(const struct call *call, int64_t ta
             state[(chunk - chunk0) * 9360 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot_any(2, 64, 144, j1 - j0,
-               key_4, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360, 64, 0, NULL, NULL);
+        dot5_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void local_blocks_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1746,7 +1821,7 @@ static void local_blocks_polysketch_fold_any(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void local_blocks_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1793,11 +1868,9 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_any(2, 64, 16, 64,
-                   sketch_g1, 1, 16, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_any(sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_any(2, 64, 16, 64,
-                   sketch_g2, 1, 16, q_tile, 64, query_2, 64, 0, NULL, NULL);
+            dot4_any(sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -1834,8 +1907,7 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot_any(2, 64, 64, 144,
-                   state_2 + (chunk - chunk0) * 9360, 1, 64, query_4, 64, query_6, 64, 0, NULL, NULL);
+            dot6_any(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1853,11 +1925,9 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_any(2, 64, 16, 64,
-                       sketch_g1, 1, 16, k_tile_2, 64, key_5, 64, 0, NULL, NULL);
+                dot4_any(sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_any(2, 64, 16, 64,
-                       sketch_g2, 1, 16, k_tile_2, 64, key_6, 64, 0, NULL, NULL);
+                dot4_any(sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -1867,8 +1937,7 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot_any(2, 64, j1 - j0, 16,
-                       key_5, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1905,8 +1974,7 @@ static void local_blocks_polysketch_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f, (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

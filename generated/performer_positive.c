@@ -55,9 +55,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -207,9 +209,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -217,7 +219,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -228,14 +230,44 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(1, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(1, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v4(1, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -308,8 +340,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot_v4(4, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query_4, 256, 0, NULL, NULL);
+    dot0_v4(features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
@@ -370,8 +401,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot_v4(3, 144, 256, 64,
-               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_v4(query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
@@ -491,8 +521,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, weight_2, 256, sum, 256, 3, old_max, sum_rest);
+        dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -507,7 +536,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
 }
 
 /* States begin with no key. */
-TARGET_v4 static void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -535,7 +564,7 @@ TARGET_v4 static void performer_positive_begin_v4(const struct call *call, int64
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -592,8 +621,7 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
             store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot_v4(1, 16, 256, 64,
-               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        dot3_v4(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_2 = load_v4(key_2 + j) * 0.7213475f;
@@ -629,13 +657,12 @@ TARGET_v4 static void performer_positive_keys_v4(const struct call *call, int64_
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot_v4(4, 64, 256, j1 - j0,
-               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+        dot4_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -693,7 +720,7 @@ TARGET_v4 static void performer_positive_fold_v4(const struct call *call, int64_
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -766,8 +793,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot_v4(1, 16, 256, 64,
-                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            dot3_v4(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_15 = load_v4(query_3 + i) * 0.7213475f;
@@ -820,8 +846,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot_v4(1, 16, 64, 256,
-                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            dot5_v4(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -852,8 +877,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                     store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot_v4(1, 16, 256, 64,
-                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                dot3_v4(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_22 = load_v4(key_7 + j) * 0.7213475f;
@@ -953,8 +977,7 @@ TARGET_v4 static void performer_positive_queries_v4(const struct call *call, int
                     add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot_v4(1, 16, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+                dot6_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1103,9 +1126,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1113,7 +1136,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1124,14 +1147,44 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v3(2, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1204,8 +1257,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot_v3(2, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query_4, 256, 0, NULL, NULL);
+    dot0_v3(features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
@@ -1266,8 +1318,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot_v3(2, 144, 256, 64,
-               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_v3(query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
@@ -1387,8 +1438,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, weight_2, 256, sum, 256, 3, old_max, sum_rest);
+        dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1403,7 +1453,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
 }
 
 /* States begin with no key. */
-TARGET_v3 static void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1431,7 +1481,7 @@ TARGET_v3 static void performer_positive_begin_v3(const struct call *call, int64
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1495,8 +1545,7 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot_v3(2, 16, 256, 64,
-               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        dot3_v3(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_2 = load_v3(key_2 + j) * 0.7213475f;
@@ -1532,13 +1581,12 @@ TARGET_v3 static void performer_positive_keys_v3(const struct call *call, int64_
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot_v3(2, 64, 256, j1 - j0,
-               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1596,7 +1644,7 @@ TARGET_v3 static void performer_positive_fold_v3(const struct call *call, int64_
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1678,8 +1726,7 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot_v3(2, 16, 256, 64,
-                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            dot3_v3(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_15 = load_v3(query_3 + i) * 0.7213475f;
@@ -1739,8 +1786,7 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot_v3(2, 16, 64, 256,
-                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            dot5_v3(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1780,8 +1826,7 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot_v3(2, 16, 256, 64,
-                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                dot3_v3(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_22 = load_v3(key_7 + j) * 0.7213475f;
@@ -1901,8 +1946,7 @@ TARGET_v3 static void performer_positive_queries_v3(const struct call *call, int
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot_v3(2, 16, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+                dot6_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2042,9 +2086,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -2052,7 +2096,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -2063,14 +2107,44 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_any(2, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2143,8 +2217,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
     }
     /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot_any(2, 128, 256, 64,
-           features_w, 64, 1, q_tile, 128, query_4, 128, 0, NULL, NULL);
+    dot0_any(features_w, q_tile, query_4);
     /* query_4 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
@@ -2205,8 +2278,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot_any(2, 144, 256, 64,
-               query_6, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_any(query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
@@ -2326,8 +2398,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, weight_2, 128, sum, 128, 3, old_max, sum_rest);
+        dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2342,7 +2413,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
 }
 
 /* States begin with no key. */
-static void performer_positive_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_positive_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2370,7 +2441,7 @@ static void performer_positive_begin_any(const struct call *call, int64_t task, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void performer_positive_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_positive_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2434,8 +2505,7 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot_any(2, 16, 256, 64,
-               query, 64, 1, k_tile, 16, key_3, 16, 0, NULL, NULL);
+        dot3_any(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
@@ -2471,13 +2541,12 @@ static void performer_positive_keys_any(const struct call *call, int64_t task, c
             state_2[(chunk - chunk0) * 16896 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot_any(2, 64, 256, j1 - j0,
-               key_5, 16, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896, 64, 0, NULL, NULL);
+        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void performer_positive_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_positive_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2535,7 +2604,7 @@ static void performer_positive_fold_any(const struct call *call, int64_t task, c
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void performer_positive_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_positive_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2617,8 +2686,7 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot_any(2, 16, 256, 64,
-                   features_w, 64, 1, q_tile, 16, query_5, 16, 0, NULL, NULL);
+            dot3_any(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_15 = load_any(query_3 + i) * 0.7213475f;
@@ -2678,8 +2746,7 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot_any(2, 16, 64, 256,
-                   state_3 + (chunk - chunk0) * 16896, 1, 64, query_8, 16, query_12, 16, 0, NULL, NULL);
+            dot5_any(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2719,8 +2786,7 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot_any(2, 16, 256, 64,
-                       query_7, 64, 1, k_tile_2, 16, key_8, 16, 0, NULL, NULL);
+                dot3_any(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_22 = load_any(key_7 + j) * 0.7213475f;
@@ -2840,8 +2906,7 @@ static void performer_positive_queries_any(const struct call *call, int64_t task
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot_any(2, 16, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, weight_2, 16, sum, 16, 3, old_max, sum_rest);
+                dot6_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

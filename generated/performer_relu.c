@@ -47,9 +47,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -183,9 +185,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -193,7 +195,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -204,14 +206,52 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 256, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -248,8 +288,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot_v4(4, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v4(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t c = 0; c < 256; c++) {
@@ -280,8 +319,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v4(3, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v4(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t c = 0; c < 256; c++) {
@@ -291,8 +329,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot_v4(4, 256, j1 - j0, 256,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -320,8 +357,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -336,7 +372,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v4 static void performer_relu_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_relu_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -362,7 +398,7 @@ TARGET_v4 static void performer_relu_begin_v4(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -391,8 +427,7 @@ TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v4(4, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v4(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t c = 0; c < 256; c++) {
@@ -412,13 +447,12 @@ TARGET_v4 static void performer_relu_keys_v4(const struct call *call, int64_t ta
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot_v4(4, 64, 256, j1 - j0,
-               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+        dot5_v4(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void performer_relu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_relu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -453,7 +487,7 @@ TARGET_v4 static void performer_relu_fold_v4(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -496,8 +530,7 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot_v4(4, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v4(features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -531,8 +564,7 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot_v4(4, 64, 64, 256,
-                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            dot6_v4(state_2 + (chunk - chunk0) * 16640, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -550,8 +582,7 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot_v4(4, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                dot4_v4(features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -561,8 +592,7 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot_v4(4, 64, j1 - j0, 256,
-                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
@@ -590,8 +620,7 @@ TARGET_v4 static void performer_relu_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -719,9 +748,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -729,7 +758,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -740,14 +769,52 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 256, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -784,8 +851,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot_v3(2, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query, 256, 0, NULL, NULL);
+    dot0_v3(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -816,8 +882,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_v3(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -827,8 +892,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot_v3(2, 256, j1 - j0, 256,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -856,8 +920,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -872,7 +935,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v3 static void performer_relu_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_relu_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -898,7 +961,7 @@ TARGET_v3 static void performer_relu_begin_v3(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -927,8 +990,7 @@ TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_v3(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -948,13 +1010,12 @@ TARGET_v3 static void performer_relu_keys_v3(const struct call *call, int64_t ta
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot_v3(2, 64, 256, j1 - j0,
-               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+        dot5_v3(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void performer_relu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_relu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -989,7 +1050,7 @@ TARGET_v3 static void performer_relu_fold_v3(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1032,8 +1093,7 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot_v3(2, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_v3(features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -1067,8 +1127,7 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot_v3(2, 64, 64, 256,
-                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            dot6_v3(state_2 + (chunk - chunk0) * 16640, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1086,8 +1145,7 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot_v3(2, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                dot4_v3(features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -1097,8 +1155,7 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot_v3(2, 64, j1 - j0, 256,
-                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
@@ -1126,8 +1183,7 @@ TARGET_v3 static void performer_relu_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1246,9 +1302,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1256,7 +1312,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1267,14 +1323,52 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 256, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot6_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1311,8 +1405,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
-    dot_any(2, 128, 256, 64,
-           features_w, 64, 1, q_tile, 128, query, 128, 0, NULL, NULL);
+    dot0_any(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1343,8 +1436,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key, 144, 0, NULL, NULL);
+        dot1_any(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1354,8 +1446,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over c of key * query */
-        dot_any(2, 128, j1 - j0, 256,
-               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key, query, score);
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
             const int64_t t_0 = n_k - n_q;
@@ -1383,8 +1474,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -1399,7 +1489,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
 }
 
 /* States begin with no key. */
-static void performer_relu_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_relu_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1425,7 +1515,7 @@ static void performer_relu_begin_any(const struct call *call, int64_t task, cons
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void performer_relu_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_relu_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1454,8 +1544,7 @@ static void performer_relu_keys_any(const struct call *call, int64_t task, const
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key, 64, 0, NULL, NULL);
+        dot4_any(features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1475,13 +1564,12 @@ static void performer_relu_keys_any(const struct call *call, int64_t task, const
             state[(chunk - chunk0) * 16640 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot_any(2, 64, 256, j1 - j0,
-               key, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640, 64, 0, NULL, NULL);
+        dot5_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void performer_relu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_relu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1516,7 +1604,7 @@ static void performer_relu_fold_any(const struct call *call, int64_t task, const
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void performer_relu_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_relu_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1559,8 +1647,7 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot_any(2, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query, 64, 0, NULL, NULL);
+            dot4_any(features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -1594,8 +1681,7 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot_any(2, 64, 64, 256,
-                   state_2 + (chunk - chunk0) * 16640, 1, 64, query, 64, query_4, 64, 0, NULL, NULL);
+            dot6_any(state_2 + (chunk - chunk0) * 16640, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1613,8 +1699,7 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot_any(2, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_3, 64, 0, NULL, NULL);
+                dot4_any(features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -1624,8 +1709,7 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot_any(2, 64, j1 - j0, 256,
-                       key_3, 1, 64, query, 64, score, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
@@ -1653,8 +1737,7 @@ static void performer_relu_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -58,9 +58,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -225,9 +227,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -235,7 +237,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -246,14 +248,52 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -320,8 +360,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot_v4(4, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query_3, 256, 0, NULL, NULL);
+    dot0_v4(features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -377,8 +416,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v4(3, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_v4(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -390,11 +428,9 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot_v4(4, 256, j1 - j0, 256,
-               key_sin, 1, 144, query_sin, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot_v4(4, 256, j1 - j0, 256,
-               key_3, 1, 144, query_3, 256, score_2, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
@@ -477,8 +513,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -493,7 +528,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v4 static void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -521,7 +556,7 @@ TARGET_v4 static void performer_trig_begin_v4(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -587,8 +622,7 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v4(4, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        dot4_v4(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -657,14 +691,13 @@ TARGET_v4 static void performer_trig_keys_v4(const struct call *call, int64_t ta
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -722,7 +755,7 @@ TARGET_v4 static void performer_trig_fold_v4(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -799,8 +832,7 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot_v4(4, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            dot4_v4(features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -863,8 +895,7 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot6_v4(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -905,8 +936,7 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot_v4(4, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                dot4_v4(features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -918,11 +948,9 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot_v4(4, 64, j1 - j0, 256,
-                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot_v4(4, 64, j1 - j0, 256,
-                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 t_32 = load_v4(query_2 + i) * 0.7213475f;
@@ -1005,8 +1033,7 @@ TARGET_v4 static void performer_trig_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1170,9 +1197,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1180,7 +1207,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1191,14 +1218,52 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1265,8 +1330,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot_v3(2, 256, 256, 64,
-           features_w, 64, 1, q_tile, 256, query_3, 256, 0, NULL, NULL);
+    dot0_v3(features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1322,8 +1386,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_v3(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1335,11 +1398,9 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot_v3(2, 256, j1 - j0, 256,
-               key_sin, 1, 144, query_sin, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot_v3(2, 256, j1 - j0, 256,
-               key_3, 1, 144, query_3, 256, score_2, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
@@ -1422,8 +1483,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, old_max, sum_rest);
+        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1438,7 +1498,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v3 static void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1466,7 +1526,7 @@ TARGET_v3 static void performer_trig_begin_v3(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1532,8 +1592,7 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_v3(2, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        dot4_v3(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -1602,14 +1661,13 @@ TARGET_v3 static void performer_trig_keys_v3(const struct call *call, int64_t ta
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1667,7 +1725,7 @@ TARGET_v3 static void performer_trig_fold_v3(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1744,8 +1802,7 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot_v3(2, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            dot4_v3(features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -1808,8 +1865,7 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot6_v3(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1850,8 +1906,7 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot_v3(2, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                dot4_v3(features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -1863,11 +1918,9 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot_v3(2, 64, j1 - j0, 256,
-                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot_v3(2, 64, j1 - j0, 256,
-                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 t_32 = load_v3(query_2 + i) * 0.7213475f;
@@ -1950,8 +2003,7 @@ TARGET_v3 static void performer_trig_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2106,9 +2158,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -2116,7 +2168,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -2127,14 +2179,52 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 256, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2201,8 +2291,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot_any(2, 128, 256, 64,
-           features_w, 64, 1, q_tile, 128, query_3, 128, 0, NULL, NULL);
+    dot0_any(features_w, q_tile, query_3);
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2258,8 +2347,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 144, 256, 64,
-               features_w, 64, 1, k_tile, 144, key_3, 144, 0, NULL, NULL);
+        dot1_any(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2271,11 +2359,9 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over c of key_sin * query_sin */
-        dot_any(2, 128, j1 - j0, 256,
-               key_sin, 1, 144, query_sin, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_sin, query_sin, score);
         /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot_any(2, 128, j1 - j0, 256,
-               key_3, 1, 144, query_3, 128, score_2, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_3, query_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
@@ -2358,8 +2444,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, old_max, sum_rest);
+        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2374,7 +2459,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
 }
 
 /* States begin with no key. */
-static void performer_trig_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_trig_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2402,7 +2487,7 @@ static void performer_trig_begin_any(const struct call *call, int64_t task, cons
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void performer_trig_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_trig_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2468,8 +2553,7 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot_any(2, 64, 256, 64,
-               features_w, 64, 1, k_tile, 64, key_3, 64, 0, NULL, NULL);
+        dot4_any(features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2539,14 +2623,13 @@ static void performer_trig_keys_any(const struct call *call, int64_t task, const
                 state_2[(chunk - chunk0) * 33792 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_5, 64, 1, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void performer_trig_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_trig_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2604,7 +2687,7 @@ static void performer_trig_fold_any(const struct call *call, int64_t task, const
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void performer_trig_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void performer_trig_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2681,8 +2764,7 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot_any(2, 64, 256, 64,
-                   features_w, 64, 1, q_tile, 64, query_3, 64, 0, NULL, NULL);
+            dot4_any(features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -2745,8 +2827,7 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_3 + (chunk - chunk0) * 33792 + f0 * 64, 1, 64, query_6, 64, query_8, 64, 1, NULL, NULL);
+                dot6_any(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2787,8 +2868,7 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot_any(2, 64, 256, 64,
-                       features_w, 64, 1, k_tile_2, 64, key_8, 64, 0, NULL, NULL);
+                dot4_any(features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -2800,11 +2880,9 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot_any(2, 64, j1 - j0, 256,
-                       key_sin_2, 1, 64, query_sin, 64, score, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot_any(2, 64, j1 - j0, 256,
-                       key_8, 1, 64, query_3, 64, score_2, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any t_32 = load_any(query_2 + i) * 0.7213475f;
@@ -2887,8 +2965,7 @@ static void performer_trig_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, old_max_2, sum_rest);
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

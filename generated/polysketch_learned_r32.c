@@ -145,9 +145,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -303,9 +305,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -313,7 +315,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -324,14 +326,76 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot8_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -493,8 +557,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -504,8 +567,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -549,8 +611,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -560,8 +621,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_16 = load_v4(query_7 + i);
@@ -570,8 +630,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_v4(4, 256, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -581,8 +640,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -626,8 +684,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -637,8 +694,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -745,8 +801,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -756,8 +811,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -801,8 +855,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -812,8 +865,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
@@ -822,8 +874,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(3, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -833,8 +884,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -878,8 +928,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -889,8 +938,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -898,8 +946,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v4(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -936,8 +983,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -952,7 +998,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -978,7 +1024,7 @@ TARGET_v4 static void polysketch_learned_r32_begin_v4(const struct call *call, i
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1125,8 +1171,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(4, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1136,8 +1181,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1181,8 +1225,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1192,8 +1235,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
@@ -1202,8 +1244,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(4, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1213,8 +1254,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1258,8 +1298,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1269,8 +1308,7 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1300,14 +1338,13 @@ TARGET_v4 static void polysketch_learned_r32_keys_v4(const struct call *call, in
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1342,7 +1379,7 @@ TARGET_v4 static void polysketch_learned_r32_fold_v4(const struct call *call, in
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1512,8 +1549,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_v4(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1523,8 +1559,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_13 + i, splat_v4(0.0f));
@@ -1568,8 +1603,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1579,8 +1613,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_41 = load_v4(query_7 + i);
@@ -1590,8 +1623,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_v4(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1601,8 +1633,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_24 + i, splat_v4(0.0f));
@@ -1646,8 +1677,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1657,8 +1687,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1708,8 +1737,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1807,8 +1835,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_v4(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1818,8 +1845,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_45 + j, splat_v4(0.0f));
@@ -1863,8 +1889,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_v4(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1874,8 +1899,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_39_65 = load_v4(key_39 + j);
@@ -1885,8 +1909,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_v4(4, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_v4(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1896,8 +1919,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_56 + j, splat_v4(0.0f));
@@ -1941,8 +1963,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_v4(4, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_v4(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1952,8 +1973,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_v4(4, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_v4(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -1962,8 +1982,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_v4(4, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_v4(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2000,8 +2019,7 @@ TARGET_v4 static void polysketch_learned_r32_queries_v4(const struct call *call,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2151,9 +2169,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -2161,7 +2179,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -2172,14 +2190,76 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot8_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2341,8 +2421,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2352,8 +2431,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -2397,8 +2475,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2408,8 +2485,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_16 = load_v3(query_7 + i);
@@ -2418,8 +2494,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_v3(2, 256, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2429,8 +2504,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -2474,8 +2548,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2485,8 +2558,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2593,8 +2665,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2604,8 +2675,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2649,8 +2719,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2660,8 +2729,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
@@ -2670,8 +2738,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2681,8 +2748,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2726,8 +2792,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2737,8 +2802,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2746,8 +2810,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v3(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2784,8 +2847,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2800,7 +2862,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2826,7 +2888,7 @@ TARGET_v3 static void polysketch_learned_r32_begin_v3(const struct call *call, i
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2973,8 +3035,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2984,8 +3045,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -3029,8 +3089,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3040,8 +3099,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -3050,8 +3108,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3061,8 +3118,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -3106,8 +3162,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3117,8 +3172,7 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3148,14 +3202,13 @@ TARGET_v3 static void polysketch_learned_r32_keys_v3(const struct call *call, in
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -3190,7 +3243,7 @@ TARGET_v3 static void polysketch_learned_r32_fold_v3(const struct call *call, in
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3360,8 +3413,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_v3(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3371,8 +3423,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -3416,8 +3467,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3427,8 +3477,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_41 = load_v3(query_7 + i);
@@ -3438,8 +3487,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_v3(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3449,8 +3497,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -3494,8 +3541,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3505,8 +3551,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3556,8 +3601,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3655,8 +3699,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_v3(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3666,8 +3709,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_45 + j, splat_v3(0.0f));
@@ -3711,8 +3753,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_v3(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3722,8 +3763,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_65 = load_v3(key_39 + j);
@@ -3733,8 +3773,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_v3(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_v3(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3744,8 +3783,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_56 + j, splat_v3(0.0f));
@@ -3789,8 +3827,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_v3(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_v3(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3800,8 +3837,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_v3(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_v3(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -3810,8 +3846,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_v3(2, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_v3(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3848,8 +3883,7 @@ TARGET_v3 static void polysketch_learned_r32_queries_v3(const struct call *call,
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3990,9 +4024,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -4000,7 +4034,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -4011,14 +4045,76 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot2_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot8_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot9_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot10_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot12_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot14_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4180,8 +4276,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_any(2, 128, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -4191,8 +4286,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -4236,8 +4330,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_any(2, 128, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    dot2_any(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -4247,8 +4340,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w3, query_17, query_19);
     /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_16 = load_any(query_7 + i);
@@ -4257,8 +4349,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot_any(2, 128, 256, 64,
-           sketch_g2_w0, 1, 256, q_tile, 128, query_21, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2_w0, q_tile, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -4268,8 +4359,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -4313,8 +4403,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_any(2, 128, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    dot2_any(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -4324,8 +4413,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4433,8 +4521,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4444,8 +4531,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4489,8 +4575,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4500,8 +4585,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
@@ -4510,8 +4594,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 144, key_21, 144, 0, NULL, NULL);
+        dot3_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4521,8 +4604,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4566,8 +4648,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4577,8 +4658,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4587,8 +4667,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
+        dot6_any(j1 - j0, key_19, query_19, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4625,8 +4704,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4641,7 +4719,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
 }
 
 /* States begin with no key. */
-static void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4667,7 +4745,7 @@ static void polysketch_learned_r32_begin_any(const struct call *call, int64_t ta
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_learned_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -4814,8 +4892,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot8_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4825,8 +4902,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4870,8 +4946,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4881,8 +4956,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -4891,8 +4965,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot8_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4902,8 +4975,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4947,8 +5019,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4958,8 +5029,7 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4989,14 +5059,13 @@ static void polysketch_learned_r32_keys_any(const struct call *call, int64_t tas
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot11_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -5031,7 +5100,7 @@ static void polysketch_learned_r32_fold_any(const struct call *call, int64_t tas
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -5201,8 +5270,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot8_any(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5212,8 +5280,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -5258,8 +5325,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5269,8 +5335,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
@@ -5280,8 +5345,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot_any(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, q_tile, 64, query_21, 64, 0, NULL, NULL);
+            dot8_any(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5291,8 +5355,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -5337,8 +5400,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5348,8 +5410,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -5399,8 +5460,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot12_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5498,8 +5558,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot_any(2, 64, 256, 64,
-                       sketch_g1_w0, 1, 256, key_41, 64, key_42, 64, 0, NULL, NULL);
+                dot8_any(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5509,8 +5568,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w1, 1, 32, key_42, 64, key_44, 64, 0, NULL, NULL);
+                dot9_any(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_45 + j, splat_any(0.0f));
@@ -5555,8 +5613,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g1_w2, 1, 256, key_44, 64, key_49, 64, 0, NULL, NULL);
+                dot10_any(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5566,8 +5623,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g1_w3, 1, 32, key_49, 64, key_51, 64, 0, NULL, NULL);
+                dot9_any(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
@@ -5577,8 +5633,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot_any(2, 64, 256, 64,
-                       sketch_g2_w0, 1, 256, k_tile_2, 64, key_53, 64, 0, NULL, NULL);
+                dot8_any(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5588,8 +5643,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w1, 1, 32, key_53, 64, key_55, 64, 0, NULL, NULL);
+                dot9_any(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_56 + j, splat_any(0.0f));
@@ -5634,8 +5688,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot_any(2, 64, 256, 32,
-                       sketch_g2_w2, 1, 256, key_55, 64, key_60, 64, 0, NULL, NULL);
+                dot10_any(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5645,8 +5698,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot_any(2, 64, 32, 256,
-                       sketch_g2_w3, 1, 32, key_60, 64, key_62, 64, 0, NULL, NULL);
+                dot9_any(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -5655,8 +5707,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot_any(2, 64, j1 - j0, 32,
-                       key_51, 1, 64, query_19, 64, score, 64, 0, NULL, NULL);
+                dot13_any(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5693,8 +5744,7 @@ static void polysketch_learned_r32_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot14_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -147,9 +147,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -305,9 +307,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -315,7 +317,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -326,14 +328,80 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -497,8 +565,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -508,8 +575,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_13 + i, splat_v4(0.0f));
@@ -553,8 +619,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -564,8 +629,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_15 = load_v4(query_7 + i);
@@ -574,8 +638,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_v4(4, 256, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -585,8 +648,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_24 + i, splat_v4(0.0f));
@@ -630,8 +692,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v4(4, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v4(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
@@ -641,8 +702,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v4(4, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v4(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -748,8 +808,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -759,8 +818,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -804,8 +862,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -815,8 +872,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_37 = load_v4(key_7 + j);
@@ -825,8 +881,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v4(3, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v4(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -836,8 +891,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -881,8 +935,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(3, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -892,8 +945,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(3, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -901,11 +953,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v4(4, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v4(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot7_v4(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -947,8 +997,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -963,7 +1012,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_learned_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -989,7 +1038,7 @@ TARGET_v4 static void polysketch_learned_r32_local_begin_v4(const struct call *c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1136,8 +1185,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v4(4, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1147,8 +1195,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1192,8 +1239,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1203,8 +1249,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
@@ -1213,8 +1258,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v4(4, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1224,8 +1268,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1269,8 +1312,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v4(4, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1280,8 +1322,7 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v4(4, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1311,14 +1352,13 @@ TARGET_v4 static void polysketch_learned_r32_local_keys_v4(const struct call *ca
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_learned_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1353,7 +1393,7 @@ TARGET_v4 static void polysketch_learned_r32_local_fold_v4(const struct call *ca
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1508,8 +1548,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1519,8 +1558,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_13 + i, splat_v4(0.0f));
@@ -1564,8 +1602,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_v4(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1575,8 +1612,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_40 = load_v4(query_7 + i);
@@ -1586,8 +1622,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_v4(4, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_v4(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1597,8 +1632,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_24 + i, splat_v4(0.0f));
@@ -1642,8 +1676,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v4(4, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_v4(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1653,8 +1686,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v4(4, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_v4(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1704,8 +1736,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1766,8 +1797,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v4(4, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_v4(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1805,8 +1835,7 @@ TARGET_v4 static void polysketch_learned_r32_local_queries_v4(const struct call 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1956,9 +1985,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1966,7 +1995,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1977,14 +2006,80 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2148,8 +2243,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 256, query_10, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2159,8 +2253,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 256, query_12, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_13 + i, splat_v3(0.0f));
@@ -2204,8 +2297,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 256, query_17, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2215,8 +2307,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 256, query_19, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_15 = load_v3(query_7 + i);
@@ -2225,8 +2316,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_v3(2, 256, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 256, query_21, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2236,8 +2326,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 256, query_23, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_24 + i, splat_v3(0.0f));
@@ -2281,8 +2370,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_v3(2, 256, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 256, query_28, 256, 0, NULL, NULL);
+    dot2_v3(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
@@ -2292,8 +2380,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_v3(2, 256, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 256, query_30, 256, 0, NULL, NULL);
+    dot1_v3(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2399,8 +2486,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2410,8 +2496,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2455,8 +2540,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2466,8 +2550,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_37 = load_v3(key_7 + j);
@@ -2476,8 +2559,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_v3(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_v3(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2487,8 +2569,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2532,8 +2613,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2543,8 +2623,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2552,11 +2631,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_v3(2, 256, j1 - j0, 32,
-               key_19, 1, 144, query_19, 256, score, 256, 0, NULL, NULL);
+        dot6_v3(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot7_v3(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2598,8 +2675,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2614,7 +2690,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_learned_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2640,7 +2716,7 @@ TARGET_v3 static void polysketch_learned_r32_local_begin_v3(const struct call *c
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2787,8 +2863,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_v3(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2798,8 +2873,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -2843,8 +2917,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2854,8 +2927,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -2864,8 +2936,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_v3(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2875,8 +2946,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -2920,8 +2990,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_v3(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -2931,8 +3000,7 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_v3(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2962,14 +3030,13 @@ TARGET_v3 static void polysketch_learned_r32_local_keys_v3(const struct call *ca
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_learned_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -3004,7 +3071,7 @@ TARGET_v3 static void polysketch_learned_r32_local_fold_v3(const struct call *ca
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3159,8 +3226,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3170,8 +3236,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -3215,8 +3280,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_v3(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3226,8 +3290,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_40 = load_v3(query_7 + i);
@@ -3237,8 +3300,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_v3(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_v3(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3248,8 +3310,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -3293,8 +3354,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_v3(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_v3(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3304,8 +3364,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_v3(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_v3(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3355,8 +3414,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3417,8 +3475,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v3(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_v3(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3456,8 +3513,7 @@ TARGET_v3 static void polysketch_learned_r32_local_queries_v3(const struct call 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3598,9 +3654,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -3608,7 +3664,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -3619,14 +3675,80 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot2_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot9_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot10_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot11_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot13_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3790,8 +3912,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot_any(2, 128, 256, 64,
-           sketch_g1_w0, 1, 256, query_9, 128, query_10, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1_w0, query_9, query_10);
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3801,8 +3922,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w1, 1, 32, query_10, 128, query_12, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w1, query_10, query_12);
     /* query_13 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_13 + i, splat_any(0.0f));
@@ -3846,8 +3966,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot_any(2, 128, 256, 32,
-           sketch_g1_w2, 1, 256, query_12, 128, query_17, 128, 0, NULL, NULL);
+    dot2_any(sketch_g1_w2, query_12, query_17);
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3857,8 +3976,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot_any(2, 128, 32, 256,
-           sketch_g1_w3, 1, 32, query_17, 128, query_19, 128, 0, NULL, NULL);
+    dot1_any(sketch_g1_w3, query_17, query_19);
     /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_15 = load_any(query_7 + i);
@@ -3867,8 +3985,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot_any(2, 128, 256, 64,
-           sketch_g2_w0, 1, 256, query_6, 128, query_21, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2_w0, query_6, query_21);
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3878,8 +3995,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w1, 1, 32, query_21, 128, query_23, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w1, query_21, query_23);
     /* query_24 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_24 + i, splat_any(0.0f));
@@ -3923,8 +4039,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot_any(2, 128, 256, 32,
-           sketch_g2_w2, 1, 256, query_23, 128, query_28, 128, 0, NULL, NULL);
+    dot2_any(sketch_g2_w2, query_23, query_28);
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
@@ -3934,8 +4049,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
     }
     /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot_any(2, 128, 32, 256,
-           sketch_g2_w3, 1, 32, query_28, 128, query_30, 128, 0, NULL, NULL);
+    dot1_any(sketch_g2_w3, query_28, query_30);
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4042,8 +4156,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 144, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 144, key_10, 144, 0, NULL, NULL);
+        dot3_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4053,8 +4166,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 144, key_12, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4098,8 +4210,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 144, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 144, key_17, 144, 0, NULL, NULL);
+        dot5_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4109,8 +4220,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 144, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 144, key_19, 144, 0, NULL, NULL);
+        dot4_any(sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_37 = load_any(key_7 + j);
@@ -4119,8 +4229,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot_any(2, 144, 256, 64,
-               sketch_g2_w0, 1, 256, key_6, 144, key_21, 144, 0, NULL, NULL);
+        dot3_any(sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4130,8 +4239,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 144, key_23, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4175,8 +4283,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 144, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 144, key_28, 144, 0, NULL, NULL);
+        dot5_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4186,8 +4293,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 144, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 144, key_30, 144, 0, NULL, NULL);
+        dot4_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4196,11 +4302,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* score[j][i] = sum over r of key_19 * query_19 */
-        dot_any(2, 128, j1 - j0, 32,
-               key_19, 1, 144, query_19, 128, score, 128, 0, NULL, NULL);
+        dot6_any(j1 - j0, key_19, query_19, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
+        dot7_any(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_44 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4242,8 +4346,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4258,7 +4361,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
 }
 
 /* States begin with no key. */
-static void polysketch_learned_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4284,7 +4387,7 @@ static void polysketch_learned_r32_local_begin_any(const struct call *call, int6
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_learned_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -4431,8 +4534,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot_any(2, 64, 256, 64,
-               sketch_g1_w0, 1, 256, key_9, 64, key_10, 64, 0, NULL, NULL);
+        dot9_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4442,8 +4544,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w1, 1, 32, key_10, 64, key_12, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4487,8 +4588,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot_any(2, 64, 256, 32,
-               sketch_g1_w2, 1, 256, key_12, 64, key_17, 64, 0, NULL, NULL);
+        dot11_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4498,8 +4598,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot_any(2, 64, 32, 256,
-               sketch_g1_w3, 1, 32, key_17, 64, key_19, 64, 0, NULL, NULL);
+        dot10_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -4508,8 +4607,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot_any(2, 64, 256, 64,
-               sketch_g2_w0, 1, 256, k_tile, 64, key_21, 64, 0, NULL, NULL);
+        dot9_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4519,8 +4617,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w1, 1, 32, key_21, 64, key_23, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4564,8 +4661,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot_any(2, 64, 256, 32,
-               sketch_g2_w2, 1, 256, key_23, 64, key_28, 64, 0, NULL, NULL);
+        dot11_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4575,8 +4671,7 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot_any(2, 64, 32, 256,
-               sketch_g2_w3, 1, 32, key_28, 64, key_30, 64, 0, NULL, NULL);
+        dot10_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4606,14 +4701,13 @@ static void polysketch_learned_r32_local_keys_any(const struct call *call, int64
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_32, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_learned_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -4648,7 +4742,7 @@ static void polysketch_learned_r32_local_fold_any(const struct call *call, int64
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_learned_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_learned_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -4803,8 +4897,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g1_w0, 1, 256, query_9, 64, query_10, 64, 0, NULL, NULL);
+            dot9_any(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4814,8 +4907,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w1, 1, 32, query_10, 64, query_12, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -4860,8 +4952,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g1_w2, 1, 256, query_12, 64, query_17, 64, 0, NULL, NULL);
+            dot11_any(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4871,8 +4962,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g1_w3, 1, 32, query_17, 64, query_19, 64, 0, NULL, NULL);
+            dot10_any(sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_40 = load_any(query_7 + i);
@@ -4882,8 +4972,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot_any(2, 64, 256, 64,
-                   sketch_g2_w0, 1, 256, query_6, 64, query_21, 64, 0, NULL, NULL);
+            dot9_any(sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4893,8 +4982,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w1, 1, 32, query_21, 64, query_23, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -4939,8 +5027,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot_any(2, 64, 256, 32,
-                   sketch_g2_w2, 1, 256, query_23, 64, query_28, 64, 0, NULL, NULL);
+            dot11_any(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -4950,8 +5037,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot_any(2, 64, 32, 256,
-                   sketch_g2_w3, 1, 32, query_28, 64, query_30, 64, 0, NULL, NULL);
+            dot10_any(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -5001,8 +5087,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_32, 64, query_34, 64, 1, NULL, NULL);
+                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5063,8 +5148,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_any(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot14_any(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5102,8 +5186,7 @@ static void polysketch_learned_r32_local_queries_any(const struct call *call, in
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

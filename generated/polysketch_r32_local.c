@@ -64,9 +64,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -205,9 +207,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -215,7 +217,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -226,14 +228,56 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 32, 2, 64, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -320,11 +364,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v4(4, 256, 32, 64,
-           sketch_g1, 1, 32, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v4(4, 256, 32, 64,
-           sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
@@ -397,11 +439,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(3, 144, 32, 64,
-               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(3, 144, 32, 64,
-               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
@@ -411,11 +451,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_v4(4, 256, j1 - j0, 32,
-               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v4(4, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot3_v4(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -457,8 +495,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -473,7 +510,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_local_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -499,7 +536,7 @@ TARGET_v4 static void polysketch_r32_local_begin_v4(const struct call *call, int
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -583,11 +620,9 @@ TARGET_v4 static void polysketch_r32_local_keys_v4(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(4, 64, 32, 64,
-               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot5_v4(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(4, 64, 32, 64,
-               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot5_v4(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
@@ -619,14 +654,13 @@ TARGET_v4 static void polysketch_r32_local_keys_v4(const struct call *call, int6
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot6_v4(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_local_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -661,7 +695,7 @@ TARGET_v4 static void polysketch_r32_local_fold_v4(const struct call *call, int6
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -752,11 +786,9 @@ TARGET_v4 static void polysketch_r32_local_queries_v4(const struct call *call, i
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v4(4, 64, 32, 64,
-                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot5_v4(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v4(4, 64, 32, 64,
-                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot5_v4(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -807,8 +839,7 @@ TARGET_v4 static void polysketch_r32_local_queries_v4(const struct call *call, i
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot7_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -869,8 +900,7 @@ TARGET_v4 static void polysketch_r32_local_queries_v4(const struct call *call, i
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v4(4, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot8_v4(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -908,8 +938,7 @@ TARGET_v4 static void polysketch_r32_local_queries_v4(const struct call *call, i
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1042,9 +1071,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1052,7 +1081,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1063,14 +1092,56 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 32, 2, 64, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1157,11 +1228,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v3(2, 256, 32, 64,
-           sketch_g1, 1, 32, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v3(2, 256, 32, 64,
-           sketch_g2, 1, 32, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1234,11 +1303,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 144, 32, 64,
-               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 144, 32, 64,
-               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1248,11 +1315,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_v3(2, 256, j1 - j0, 32,
-               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_v3(2, 256, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 256, score_2, 256, 0, NULL, NULL);
+        dot3_v3(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1294,8 +1359,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1310,7 +1374,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_local_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1336,7 +1400,7 @@ TARGET_v3 static void polysketch_r32_local_begin_v3(const struct call *call, int
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1420,11 +1484,9 @@ TARGET_v3 static void polysketch_r32_local_keys_v3(const struct call *call, int6
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 64, 32, 64,
-               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot5_v3(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 64, 32, 64,
-               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot5_v3(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1456,14 +1518,13 @@ TARGET_v3 static void polysketch_r32_local_keys_v3(const struct call *call, int6
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot6_v3(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_local_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1498,7 +1559,7 @@ TARGET_v3 static void polysketch_r32_local_fold_v3(const struct call *call, int6
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1589,11 +1650,9 @@ TARGET_v3 static void polysketch_r32_local_queries_v3(const struct call *call, i
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v3(2, 64, 32, 64,
-                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot5_v3(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v3(2, 64, 32, 64,
-                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot5_v3(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1644,8 +1703,7 @@ TARGET_v3 static void polysketch_r32_local_queries_v3(const struct call *call, i
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot7_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1706,8 +1764,7 @@ TARGET_v3 static void polysketch_r32_local_queries_v3(const struct call *call, i
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_v3(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot8_v3(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1745,8 +1802,7 @@ TARGET_v3 static void polysketch_r32_local_queries_v3(const struct call *call, i
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1870,9 +1926,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1880,7 +1936,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1891,14 +1947,56 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 32, 2, 64, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot5_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1985,11 +2083,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_any(2, 128, 32, 64,
-           sketch_g1, 1, 32, q_tile, 128, query_5, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_any(2, 128, 32, 64,
-           sketch_g2, 1, 32, q_tile, 128, query_6, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.176776695f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2062,11 +2158,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 144, 32, 64,
-               sketch_g1, 1, 32, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_any(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 144, 32, 64,
-               sketch_g2, 1, 32, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_any(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2076,11 +2170,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_any(2, 128, j1 - j0, 32,
-               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_5, query_5, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot_any(2, 128, j1 - j0, 64,
-               k_tile, 1, 144, q_tile, 128, score_2, 128, 0, NULL, NULL);
+        dot3_any(j1 - j0, k_tile, q_tile, score_2);
         /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j, 256)) / 256), (score_2 * score_ ... */
         const int64_t t_8 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2122,8 +2214,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2138,7 +2229,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
 }
 
 /* States begin with no key. */
-static void polysketch_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r32_local_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2164,7 +2255,7 @@ static void polysketch_r32_local_begin_any(const struct call *call, int64_t task
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2248,11 +2339,9 @@ static void polysketch_r32_local_keys_any(const struct call *call, int64_t task,
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 64, 32, 64,
-               sketch_g1, 1, 32, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot5_any(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 64, 32, 64,
-               sketch_g2, 1, 32, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot5_any(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2284,14 +2373,13 @@ static void polysketch_r32_local_keys_any(const struct call *call, int64_t task,
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64, 64, 1, NULL, NULL);
+            dot6_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r32_local_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2326,7 +2414,7 @@ static void polysketch_r32_local_fold_any(const struct call *call, int64_t task,
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r32_local_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2417,11 +2505,9 @@ static void polysketch_r32_local_queries_any(const struct call *call, int64_t ta
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_any(2, 64, 32, 64,
-                   sketch_g1, 1, 32, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot5_any(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_any(2, 64, 32, 64,
-                   sketch_g2, 1, 32, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot5_any(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -2472,8 +2558,7 @@ static void polysketch_r32_local_queries_any(const struct call *call, int64_t ta
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 35360 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot7_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2534,8 +2619,7 @@ static void polysketch_r32_local_queries_any(const struct call *call, int64_t ta
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot_any(2, 64, j1 - j0, 64,
-                       k_tile_2, 1, 64, q_tile, 64, score, 64, 0, NULL, NULL);
+                dot8_any(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2573,8 +2657,7 @@ static void polysketch_r32_local_queries_any(const struct call *call, int64_t ta
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

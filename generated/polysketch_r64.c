@@ -62,9 +62,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -203,9 +205,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -213,7 +215,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -224,14 +226,52 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(3, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -317,11 +357,9 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v4(4, 256, 64, 64,
-           sketch_g1, 1, 64, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v4(4, 256, 64, 64,
-           sketch_g2, 1, 64, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    dot0_v4(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
@@ -394,11 +432,9 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(3, 144, 64, 64,
-               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(3, 144, 64, 64,
-               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_v4(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
@@ -408,8 +444,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_v4(4, 256, j1 - j0, 64,
-               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -446,8 +481,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -462,7 +496,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v4 static void polysketch_r64_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r64_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -488,7 +522,7 @@ TARGET_v4 static void polysketch_r64_begin_v4(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void polysketch_r64_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -572,11 +606,9 @@ TARGET_v4 static void polysketch_r64_keys_v4(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v4(4, 64, 64, 64,
-               sketch_g1, 1, 64, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot4_v4(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v4(4, 64, 64, 64,
-               sketch_g2, 1, 64, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot4_v4(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
@@ -608,14 +640,13 @@ TARGET_v4 static void polysketch_r64_keys_v4(const struct call *call, int64_t ta
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v4(4, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_v4(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void polysketch_r64_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r64_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -650,7 +681,7 @@ TARGET_v4 static void polysketch_r64_fold_v4(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -743,11 +774,9 @@ TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v4(4, 64, 64, 64,
-                   sketch_g1, 1, 64, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot4_v4(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v4(4, 64, 64, 64,
-                   sketch_g2, 1, 64, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot4_v4(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.125f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -798,8 +827,7 @@ TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_v4(4, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot6_v4(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -860,11 +888,9 @@ TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_v4(4, 64, 64, 64,
-                       sketch_g1, 1, 64, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                dot4_v4(sketch_g1, k_tile_2, key_13);
                 /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_v4(4, 64, 64, 64,
-                       sketch_g2, 1, 64, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                dot4_v4(sketch_g2, k_tile_2, key_14);
                 /* key_13 = (key_13 * key_14) * 0.125f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -874,8 +900,7 @@ TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over r of key_13 * query_5 */
-                dot_v4(4, 64, j1 - j0, 64,
-                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot7_v4(j1 - j0, key_13, query_5, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -912,8 +937,7 @@ TARGET_v4 static void polysketch_r64_queries_v4(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v4(4, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1046,9 +1070,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -1056,7 +1080,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1067,14 +1091,52 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1160,11 +1222,9 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_v3(2, 256, 64, 64,
-           sketch_g1, 1, 64, q_tile, 256, query_5, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_v3(2, 256, 64, 64,
-           sketch_g2, 1, 64, q_tile, 256, query_6, 256, 0, NULL, NULL);
+    dot0_v3(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -1237,11 +1297,9 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 144, 64, 64,
-               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 144, 64, 64,
-               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_v3(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1251,8 +1309,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_v3(2, 256, j1 - j0, 64,
-               key_5, 1, 144, query_5, 256, score, 256, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1289,8 +1346,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1305,7 +1361,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
 }
 
 /* States begin with no key. */
-TARGET_v3 static void polysketch_r64_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r64_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1331,7 +1387,7 @@ TARGET_v3 static void polysketch_r64_begin_v3(const struct call *call, int64_t t
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void polysketch_r64_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -1415,11 +1471,9 @@ TARGET_v3 static void polysketch_r64_keys_v3(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_v3(2, 64, 64, 64,
-               sketch_g1, 1, 64, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot4_v3(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_v3(2, 64, 64, 64,
-               sketch_g2, 1, 64, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot4_v3(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -1451,14 +1505,13 @@ TARGET_v3 static void polysketch_r64_keys_v3(const struct call *call, int64_t ta
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_v3(2, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_v3(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void polysketch_r64_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r64_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1493,7 +1546,7 @@ TARGET_v3 static void polysketch_r64_fold_v3(const struct call *call, int64_t ta
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1586,11 +1639,9 @@ TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_v3(2, 64, 64, 64,
-                   sketch_g1, 1, 64, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot4_v3(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_v3(2, 64, 64, 64,
-                   sketch_g2, 1, 64, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot4_v3(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.125f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -1641,8 +1692,7 @@ TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_v3(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot6_v3(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1703,11 +1753,9 @@ TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_v3(2, 64, 64, 64,
-                       sketch_g1, 1, 64, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                dot4_v3(sketch_g1, k_tile_2, key_13);
                 /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_v3(2, 64, 64, 64,
-                       sketch_g2, 1, 64, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                dot4_v3(sketch_g2, k_tile_2, key_14);
                 /* key_13 = (key_13 * key_14) * 0.125f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -1717,8 +1765,7 @@ TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over r of key_13 * query_5 */
-                dot_v3(2, 64, j1 - j0, 64,
-                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot7_v3(j1 - j0, key_13, query_5, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1755,8 +1802,7 @@ TARGET_v3 static void polysketch_r64_queries_v3(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_v3(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1880,9 +1926,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1890,7 +1936,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1901,14 +1947,52 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot4_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+}
+APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+}
+APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1994,11 +2078,9 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot_any(2, 128, 64, 64,
-           sketch_g1, 1, 64, q_tile, 128, query_5, 128, 0, NULL, NULL);
+    dot0_any(sketch_g1, q_tile, query_5);
     /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot_any(2, 128, 64, 64,
-           sketch_g2, 1, 64, q_tile, 128, query_6, 128, 0, NULL, NULL);
+    dot0_any(sketch_g2, q_tile, query_6);
     /* query_5 = (query_5 * query_6) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -2071,11 +2153,9 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 144, 64, 64,
-               sketch_g1, 1, 64, k_tile, 144, key_5, 144, 0, NULL, NULL);
+        dot1_any(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 144, 64, 64,
-               sketch_g2, 1, 64, k_tile, 144, key_6, 144, 0, NULL, NULL);
+        dot1_any(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2085,8 +2165,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* score[j][i] = sum over r of key_5 * query_5 */
-        dot_any(2, 128, j1 - j0, 64,
-               key_5, 1, 144, query_5, 128, score, 128, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_5, query_5, score);
         /* score = score * score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2123,8 +2202,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2139,7 +2217,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
 }
 
 /* States begin with no key. */
-static void polysketch_r64_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r64_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2165,7 +2243,7 @@ static void polysketch_r64_begin_any(const struct call *call, int64_t task, cons
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void polysketch_r64_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
@@ -2249,11 +2327,9 @@ static void polysketch_r64_keys_any(const struct call *call, int64_t task, const
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot_any(2, 64, 64, 64,
-               sketch_g1, 1, 64, k_tile, 64, key_5, 64, 0, NULL, NULL);
+        dot4_any(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot_any(2, 64, 64, 64,
-               sketch_g2, 1, 64, k_tile, 64, key_6, 64, 0, NULL, NULL);
+        dot4_any(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.125f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -2285,14 +2361,13 @@ static void polysketch_r64_keys_any(const struct call *call, int64_t task, const
                 state[(chunk - chunk0) * 137280 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot_any(2, 64, f1 - f0, j1 - j0,
-                   key_8, 64, 1, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64, 64, 1, NULL, NULL);
+            dot5_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
         }
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void polysketch_r64_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r64_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -2327,7 +2402,7 @@ static void polysketch_r64_fold_any(const struct call *call, int64_t task, const
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void polysketch_r64_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void polysketch_r64_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2420,11 +2495,9 @@ static void polysketch_r64_queries_any(const struct call *call, int64_t task, co
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot_any(2, 64, 64, 64,
-                   sketch_g1, 1, 64, q_tile, 64, query_5, 64, 0, NULL, NULL);
+            dot4_any(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot_any(2, 64, 64, 64,
-                   sketch_g2, 1, 64, q_tile, 64, query_6, 64, 0, NULL, NULL);
+            dot4_any(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.125f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -2475,8 +2548,7 @@ static void polysketch_r64_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot_any(2, 64, 64, f1 - f0,
-                       state_2 + (chunk - chunk0) * 137280 + f0 * 64, 1, 64, query_8, 64, query_10, 64, 1, NULL, NULL);
+                dot6_any(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2537,11 +2609,9 @@ static void polysketch_r64_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* key_13[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot_any(2, 64, 64, 64,
-                       sketch_g1, 1, 64, k_tile_2, 64, key_13, 64, 0, NULL, NULL);
+                dot4_any(sketch_g1, k_tile_2, key_13);
                 /* key_14[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot_any(2, 64, 64, 64,
-                       sketch_g2, 1, 64, k_tile_2, 64, key_14, 64, 0, NULL, NULL);
+                dot4_any(sketch_g2, k_tile_2, key_14);
                 /* key_13 = (key_13 * key_14) * 0.125f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -2551,8 +2621,7 @@ static void polysketch_r64_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* score[j][i] = sum over r of key_13 * query_5 */
-                dot_any(2, 64, j1 - j0, 64,
-                       key_13, 1, 64, query_5, 64, score, 64, 0, NULL, NULL);
+                dot7_any(j1 - j0, key_13, query_5, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2589,8 +2658,7 @@ static void polysketch_r64_queries_any(const struct call *call, int64_t task, co
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot_any(2, 64, 64, j1 - j0,
-                       v + j0 * v_row, 1, v_row, score, 64, sum, 64, 3, NULL, sum_rest);
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -58,9 +58,11 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
 #endif
 
 struct call { /* what every thread needs to know */
@@ -224,9 +226,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -234,7 +236,7 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -245,14 +247,40 @@ TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4 with what is constant in them. */
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v4(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -346,8 +374,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot_v4(4, 256, j1 - j0, 64,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot0_v4(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -370,8 +397,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v4(4, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -386,7 +412,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
 }
 
 /* States begin with no key. */
-TARGET_v4 static void retention_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void retention_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -405,7 +431,7 @@ TARGET_v4 static void retention_begin_v4(const struct call *call, int64_t task, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 static void retention_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void retention_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -461,13 +487,12 @@ TARGET_v4 static void retention_keys_v4(const struct call *call, int64_t task, c
             }
         }
         /* state[f][e] = sum over j of key_2 * v */
-        dot_v4(4, 64, 64, j1 - j0,
-               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+        dot2_v4(j1 - j0, key_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v4 static void retention_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void retention_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -501,7 +526,7 @@ TARGET_v4 static void retention_fold_v4(const struct call *call, int64_t task, c
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -575,8 +600,7 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
             }
         }
         /* query_3[e][i] = sum over f of state * query_2 */
-        dot_v4(2, 32, 64, 64,
-               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        dot3_v4(state + (chunk - chunk0) * 4096, query_2, query_3);
         /* sum = 0.0f; sum_rest = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -614,8 +638,7 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
-            dot_v4(2, 32, j1 - j0, 64,
-                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            dot4_v4(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -638,8 +661,7 @@ TARGET_v4 static void retention_queries_v4(const struct call *call, int64_t task
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            dot_v4(2, 32, 64, j1 - j0,
-                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+            dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -788,9 +810,9 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
@@ -798,7 +820,7 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -809,14 +831,40 @@ TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_v3 with what is constant in them. */
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+}
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_v3(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -910,8 +958,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot_v3(2, 256, j1 - j0, 64,
-               key, 1, 144, query, 256, score, 256, 0, NULL, NULL);
+        dot0_v3(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -934,8 +981,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_v3(2, 256, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 256, sum, 256, 3, NULL, sum_rest);
+        dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -950,7 +996,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
 }
 
 /* States begin with no key. */
-TARGET_v3 static void retention_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void retention_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -969,7 +1015,7 @@ TARGET_v3 static void retention_begin_v3(const struct call *call, int64_t task, 
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 static void retention_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void retention_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1025,13 +1071,12 @@ TARGET_v3 static void retention_keys_v3(const struct call *call, int64_t task, c
             }
         }
         /* state[f][e] = sum over j of key_2 * v */
-        dot_v3(2, 64, 64, j1 - j0,
-               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+        dot2_v3(j1 - j0, key_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-TARGET_v3 static void retention_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void retention_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1065,7 +1110,7 @@ TARGET_v3 static void retention_fold_v3(const struct call *call, int64_t task, c
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1139,8 +1184,7 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
             }
         }
         /* query_3[e][i] = sum over f of state * query_2 */
-        dot_v3(2, 32, 64, 64,
-               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        dot3_v3(state + (chunk - chunk0) * 4096, query_2, query_3);
         /* sum = 0.0f; sum_rest = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1178,8 +1222,7 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
-            dot_v3(2, 32, j1 - j0, 64,
-                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            dot4_v3(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -1202,8 +1245,7 @@ TARGET_v3 static void retention_queries_v3(const struct call *call, int64_t task
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            dot_v3(2, 32, 64, j1 - j0,
-                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+            dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1344,9 +1386,9 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
@@ -1354,7 +1396,7 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (rows - r) {
+        switch (odd >= 0 ? odd : rows - r) {
         case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
@@ -1365,14 +1407,40 @@ INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, i
 }
 
 /* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
 {
     const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
+    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
+/* The products of the code below: dot_any with what is constant in them. */
+APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+}
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+}
+APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(2, 64, 64, 4, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+APART void dot3_any(const float *a, const float *b, float *c)
+{
+    dot_any(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+{
+    dot_any(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1466,8 +1534,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* score[j][i] = sum over d of key * query */
-        dot_any(2, 128, j1 - j0, 64,
-               key, 1, 144, query, 128, score, 128, 0, NULL, NULL);
+        dot0_any(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
         const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -1490,8 +1557,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot_any(2, 128, 64, j1 - j0,
-               v + j0 * v_row, 1, v_row, score, 128, sum, 128, 3, NULL, sum_rest);
+        dot1_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -1506,7 +1572,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
 }
 
 /* States begin with no key. */
-static void retention_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void retention_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
     (void)task;
@@ -1525,7 +1591,7 @@ static void retention_begin_any(const struct call *call, int64_t task, const str
 }
 
 /* The keys of a chunk, summed from zero into its slot. */
-static void retention_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void retention_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1581,13 +1647,12 @@ static void retention_keys_any(const struct call *call, int64_t task, const stru
             }
         }
         /* state[f][e] = sum over j of key_2 * v */
-        dot_any(2, 64, 64, j1 - j0,
-               key_2, 32, 1, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096, 64, 0, NULL, NULL);
+        dot2_any(j1 - j0, key_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Some elements of the states take in the chunks of the window, one after the other. */
-static void retention_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void retention_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1621,7 +1686,7 @@ static void retention_fold_any(const struct call *call, int64_t task, const stru
 }
 
 /* The queries of a chunk meet the states before it, and its own keys. */
-static void retention_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+APART void retention_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1695,8 +1760,7 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
             }
         }
         /* query_3[e][i] = sum over f of state * query_2 */
-        dot_any(2, 32, 64, 64,
-               state + (chunk - chunk0) * 4096, 1, 64, query_2, 32, query_3, 32, 0, NULL, NULL);
+        dot3_any(state + (chunk - chunk0) * 4096, query_2, query_3);
         /* sum = 0.0f; sum_rest = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1734,8 +1798,7 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
                 }
             }
             /* score[j][i] = sum over d of key_3 * query */
-            dot_any(2, 32, j1 - j0, 64,
-                   key_3, 1, 32, query, 32, score, 32, 0, NULL, NULL);
+            dot4_any(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
             const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
@@ -1758,8 +1821,7 @@ static void retention_queries_any(const struct call *call, int64_t task, const s
                 }
             }
             /* sum[e][i] += sum over j of v * score */
-            dot_any(2, 32, 64, j1 - j0,
-                   v + j0 * v_row, 1, v_row, score, 32, sum, 32, 3, NULL, sum_rest);
+            dot5_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {

@@ -1,0 +1,101 @@
+/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called. */
+#include "compiler.h"
+
+#include <string.h>
+
+/* How many of the register block's vectors fit the lanes of the tile evenly. */
+static int block_vectors(const struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    int64_t vectors = a->extent[a->rank - 1] / x->lanes;
+    int v = x->vectors;
+    while (vectors % v) v--;
+    return v;
+}
+
+/* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
+struct argument {
+    const char *name, *type, *value;
+};
+
+static bool is_constant(const char *value)
+{
+    return strcmp(value, "NULL") == 0 || strcmp(value, "-1") == 0 || value[strspn(value, "0123456789")] == 0;
+}
+
+/* The function for these arguments: one of those there are, or a new one. */
+static const char *function_of(struct emitter *x, const struct argument *argument, int arguments)
+{
+    struct arena *arena = x->m->arena;
+    struct text line = {0}, list = {0};
+    for (int k = 0; k < arguments; k++) {
+        bool constant = is_constant(argument[k].value);
+        if (!constant) text_add(&list, "%s%s%s", list.length ? ", " : "", argument[k].type, argument[k].name);
+        text_add(&line, "%s%s", k ? ", " : "", constant ? argument[k].value : argument[k].name);
+    }
+    int n = 0;
+    struct product_function **at = x->products;
+    for (; *at && strcmp((*at)->call, line.data) != 0; at = &(*at)->next) n++;
+    if (!*at) {
+        *at = arena_alloc(arena, sizeof **at);
+        **at = (struct product_function){.list = arena_copy(arena, list.data), .call = arena_copy(arena, line.data)};
+    }
+    text_free(&line);
+    text_free(&list);
+    return arena_printf(arena, "dot%d_%s", n, x->suffix);
+}
+
+void emit_products(const struct emitter *x, struct text *out)
+{
+    const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
+    int n = 0;
+    if (*x->products) text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
+    for (const struct product_function *p = *x->products; p; p = p->next) {
+        text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
+        text_add(out, "    dot_%s(%s);\n}\n", x->suffix, p->call);
+    }
+    if (n) text_add(out, "\n");
+}
+
+void emit_dot(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    struct arena *arena = x->m->arena;
+    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = emit_array(x, to);
+    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
+    x->uses_dot = true;
+    emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
+              factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
+              : add  ? "+="
+                     : "=",
+              sum, emit_array(x, row), emit_array(x, lane));
+    const struct array *a = &x->l->array[to->of];
+    int then = s->assign[0].rest ? 3 : factor ? 2 : add;
+    const char *size = "int64_t ", *input = arena_printf(arena, "const %s *", x->real), *output = arena_printf(arena, "%s *", x->real);
+    const struct argument argument[] = {
+        {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
+        {"lanes", size, arena_printf(arena, "%lld", (long long)a->extent[a->rank - 1])},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"odd", size,
+         x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]] ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+                                                                               : "-1"},
+        {"steps", size, emit_range(x, s->axis)},
+        {"a", input, emit_corner(x, s, row)},
+        {"a_row", size, emit_stride(x, row, s->axes[0])},
+        {"a_step", size, emit_stride(x, row, s->axis)},
+        {"b", input, emit_corner(x, s, lane)},
+        {"b_step", size, emit_stride(x, lane, s->axis)},
+        {"c", output, emit_corner(x, s, to)},
+        {"c_row", size, emit_stride(x, to, s->axes[0])},
+        {"then", size, arena_printf(arena, "%d", then)},
+        {"factor", input, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
+        {"rest", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
+    };
+    int arguments = (int)(sizeof argument / sizeof *argument) - !x->uses_rest;
+    struct text call = {0};
+    text_add(&call, "%s(", function_of(x, argument, arguments));
+    for (int k = 0, given = 0; k < arguments; k++)
+        if (!is_constant(argument[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", argument[k].value);
+    emit_line(x, "%s);", call.data);
+    text_free(&call);
+}
