@@ -46,12 +46,12 @@ static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { re
 static const char absolute[] = "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
 
 /* 2^x = 2^n 2^f, n the nearest integer: adding 1.5 * 2^23 (or 2^52) leaves n in the low bits. Below the smallest exponent the scale is exactly 0. */
-static const char polynomial_f32[] = "    vec_@ p = f * 0.00015453163f + 0.0013390863f;\n"
-                                     "    p = p * f + 0.0096180826f;\n"
-                                     "    p = p * f + 0.055503571f;\n"
-                                     "    p = p * f + 0.24022651f;\n"
-                                     "    p = p * f + 0.69314719f;\n"
-                                     "    p = p * f + 1.0f;\n";
+static const char series_f32[] = "    vec_@ p = f * 0.00015453163f + 0.0013390863f;\n"
+                                 "    p = p * f + 0.0096180826f;\n"
+                                 "    p = p * f + 0.055503571f;\n"
+                                 "    p = p * f + 0.24022651f;\n"
+                                 "    p = p * f + 0.69314719f;\n"
+                                 "    p = p * f + 1.0f;\n";
 static const char exp2_f32[] = "/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */\n"
                                "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
                                "{\n"
@@ -59,21 +59,21 @@ static const char exp2_f32[] = "/* 2^x; off by less than 1e-8 of the value. 0 be
                                "    x = pick_@((mask_@)(x > 128.0f), splat_@(128.0f), x);\n"
                                "    const vec_@ t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */\n"
                                "    const vec_@ f = x - (t - 12582912.0f);\n"
-                               "$POLYNOMIAL"
+                               "$SERIES"
                                "    return p * (vec_@)(((mask_@)t + 127) << 23);\n"
                                "}\n";
-static const char polynomial_f64[] = "    vec_@ p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;\n"
-                                     "    p = p * f + 7.0548973041554992774e-09;\n"
-                                     "    p = p * f + 1.0178057087733941105e-07;\n"
-                                     "    p = p * f + 1.321548680870556279e-06;\n"
-                                     "    p = p * f + 1.5252733841556772589e-05;\n"
-                                     "    p = p * f + 0.00015403530393370733411;\n"
-                                     "    p = p * f + 0.0013333558146406470697;\n"
-                                     "    p = p * f + 0.0096181291076284794928;\n"
-                                     "    p = p * f + 0.055504108664821627039;\n"
-                                     "    p = p * f + 0.24022650695910071233;\n"
-                                     "    p = p * f + 0.69314718055994530925;\n"
-                                     "    p = p * f + 1.0;\n";
+static const char series_f64[] = "    vec_@ p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;\n"
+                                 "    p = p * f + 7.0548973041554992774e-09;\n"
+                                 "    p = p * f + 1.0178057087733941105e-07;\n"
+                                 "    p = p * f + 1.321548680870556279e-06;\n"
+                                 "    p = p * f + 1.5252733841556772589e-05;\n"
+                                 "    p = p * f + 0.00015403530393370733411;\n"
+                                 "    p = p * f + 0.0013333558146406470697;\n"
+                                 "    p = p * f + 0.0096181291076284794928;\n"
+                                 "    p = p * f + 0.055504108664821627039;\n"
+                                 "    p = p * f + 0.24022650695910071233;\n"
+                                 "    p = p * f + 0.69314718055994530925;\n"
+                                 "    p = p * f + 1.0;\n";
 static const char exp2_f64[] = "/* 2^x; off by less than 2e-19 of the value. 0 below -1023, NaN stays. */\n"
                                "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"
                                "{\n"
@@ -81,7 +81,7 @@ static const char exp2_f64[] = "/* 2^x; off by less than 2e-19 of the value. 0 b
                                "    x = pick_@((mask_@)(x > 1024.0), splat_@(1024.0), x);\n"
                                "    const vec_@ t = x + 6755399441055744.0; /* 1.5 * 2^52: the integer nearest to x is in the low bits of t */\n"
                                "    const vec_@ f = x - (t - 6755399441055744.0);\n"
-                               "$POLYNOMIAL"
+                               "$SERIES"
                                "    return p * (vec_@)(((mask_@)t + 1023) << 52);\n"
                                "}\n";
 
@@ -94,7 +94,7 @@ static const char
                 "    uint16_t normal;\n"
                 "    __asm__(\"vcmp$P $0x15, %2, %1, %0\" : \"=Yk\"(normal) : \"v\"(x), \"v\"(splat_@($LEAST))); /* not less */\n"
                 "    __asm__(\"vreduce$P $0, %1, %0\" : \"=v\"(f) : \"v\"(x)); /* x without the nearest integer, 0 for infinity */\n"
-                "$POLYNOMIAL"
+                "$SERIES"
                 "    __asm__(\"vscalef$P %2, %1, %0%{%3%}%{z%}\" : \"=v\"(y) : \"v\"(p), \"v\"(x - f), \"Yk\"(normal)); /* p * 2^(x - f) */\n"
                 "    return y;\n"
                 "}\n";
@@ -280,7 +280,7 @@ void emit_vector_functions(struct emitter *x)
 {
     struct arena *arena = x->m->arena;
     bool narrow = x->m->dtype != DTYPE_F64;
-    struct text iota = {0}, cases = {0}, sine = {0}, polynomial = {0}, rest = {0};
+    struct text iota = {0}, cases = {0}, sine = {0}, series = {0}, rest = {0};
     for (int k = 0; k < x->lanes; k++) text_add(&iota, "%s%d", k ? ", " : "", k);
     const char *argument = x->uses_rest ? ", left ? left + r * c_row : NULL" : "";
     for (int r = x->rows - 1; r > 0; r--)
@@ -289,7 +289,7 @@ void emit_vector_functions(struct emitter *x)
                  x->suffix, r, argument);
     const char *target = x->c->target->attribute[0] ? arena_printf(arena, "TARGET_%s", x->suffix) : "";
     const char *suffix_pair[] = {"@", x->suffix, NULL};
-    fill(&polynomial, narrow ? polynomial_f32 : polynomial_f64, suffix_pair);
+    fill(&series, narrow ? series_f32 : series_f64, suffix_pair);
     fill(&sine, narrow ? circle_f32 : circle_f64, suffix_pair);
     const char *lanes_pair[] = {"@", x->suffix, "$LANES", arena_printf(arena, "%d", x->lanes), NULL};
     if (x->uses_rest) fill(&rest, block_rest, lanes_pair);
@@ -343,8 +343,8 @@ void emit_vector_functions(struct emitter *x)
         arena_printf(arena, "ints_%s", x->suffix),
         "$wide",
         arena_printf(arena, "wide_%s", x->suffix),
-        "$POLYNOMIAL",
-        polynomial.data,
+        "$SERIES",
+        series.data,
         "$OFF",
         narrow ? "1e-8" : "2e-19",
         "$LEAST",
@@ -398,6 +398,6 @@ void emit_vector_functions(struct emitter *x)
     text_free(&iota);
     text_free(&cases);
     text_free(&sine);
-    text_free(&polynomial);
+    text_free(&series);
     text_free(&rest);
 }
