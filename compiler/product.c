@@ -130,6 +130,16 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     return p;
 }
 
+const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys)
+{
+    const struct compilation *choice = NULL;
+    for (int k = 0; k < p->compilations; k++) {
+        const struct compilation *c = p->compilation[k];
+        if (c->target == t && (!choice || !c->linear || keys >= crossover_length(p->compilation[0], p->compilation[1]))) choice = c;
+    }
+    return choice;
+}
+
 void product_free(struct product *p)
 {
     if (!p) return;
