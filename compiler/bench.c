@@ -233,7 +233,7 @@ static double lacking(const struct prepared *p, size_t workspace)
     return bytes;
 }
 
-/* By how long the spec took at the last length that was measured with as many heads and threads, else by the roofline. */
+/* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int spec)
 {
     const struct bench_point *here = &b->point[point];
@@ -242,7 +242,9 @@ static double expected_seconds(const struct bench *b, int point, int spec)
         const struct bench_point *p = &b->point[k];
         const struct bench_result *before = &p->result[spec];
         if (p->threads != here->threads || p->heads.heads != here->heads.heads || p->heads.kv_heads != here->heads.kv_heads) break;
-        if (before->measured) return before->best * seconds / bench_expected(before);
+        if (!before->measured) continue;
+        double ratio = before->best / bench_expected(before);
+        return seconds * (before->best < TURN && ratio > 2 ? 2 : ratio); /* what is short says little of what is long */
     }
     return seconds;
 }
@@ -262,8 +264,7 @@ static bool prepare(struct running *r, int point, int spec)
     double bytes = lacking(p, result->workspace), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
-        skip(r, result, "its arrays and workspace take %s more, and %s are free", bench_bytes(bytes, one, sizeof one),
-             bench_bytes(free_bytes, two, sizeof two));
+        skip(r, result, "its arrays and workspace take %s, and %s are free", bench_bytes(bytes, one, sizeof one), bench_bytes(free_bytes, two, sizeof two));
         return false;
     }
     const struct compilation *c = product_choice(product, b->target, at->length);

@@ -164,7 +164,10 @@ static void draw_line(const struct picture *p, int k, int from, int to, const ch
 {
     const struct curve *c = &p->curve[k];
     if (from < 0 || to - from < 1) return;
-    text_add(p->out, "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"2.4\" stroke-linejoin=\"round\"%s points=\"", k % COLORS, dashes);
+    /* what is drawn first is wider, to be seen under what lies on it */
+    double width = 2.2 + 0.8 * (p->curves - 1 - k);
+    text_add(p->out, "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"", k % COLORS, width > 4.6 ? 4.6 : width,
+             dashes);
     for (int n = from; n <= to; n++) text_add(p->out, "%s%.1f,%.1f", n > from ? " " : "", at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
     text_add(p->out, "\"/>\n");
 }

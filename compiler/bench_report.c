@@ -127,7 +127,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
     bench_bytes(r->counts.bytes, line->cell[BYTES], CELL);
     bench_bytes((double)r->workspace, line->cell[WORKSPACE], CELL);
-    if (first->measured) snprintf(line->cell[AGAINST], CELL, "%.3g", first->best / r->best);
+    if (first->best > 0) snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
 }
 
 static void print_machine(const struct bench *b, struct text *out)

@@ -10,7 +10,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
                            "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
-                           "       attnc bench SPEC.yaml...        time, GFLOP/s, share of the machine's peak\n"
+                           "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
