@@ -61,7 +61,7 @@ bool lengths_read(const struct options *o, const char *usual, struct lengths *ou
     const char *text = o->lengths ? o->lengths : usual, *at = text;
     *out = (struct lengths){0};
     for (;; at++) {
-        int64_t from, to;
+        int64_t from = 0, to;
         const char *end = number(at, &from);
         bool good = end && from <= most;
         to = from;
@@ -100,7 +100,7 @@ static bool heads_read(const struct options *o, struct bench_request *r)
     const int64_t most = 1 << 20;
     const char *text = o->heads ? o->heads : "1", *at = text;
     while (at) {
-        struct bench_heads h;
+        struct bench_heads h = {0};
         const char *end = number(at, &h.heads);
         h.kv_heads = h.heads;
         if (end && *end == '/') end = number(end + 1, &h.kv_heads);

@@ -137,8 +137,8 @@ static void draw_axes(const struct picture *p)
         length_name(n, text, sizeof text);
         text_at(out, x, p->y.from + 20, "text-anchor=\"middle\" class=\"muted\"", text);
     }
-    for (double s = p->y.least; s < p->y.most * 1.001; s *= 10) {
-        double y = at(&p->y, s);
+    for (int power = 0; p->y.least * pow(10, power) < p->y.most * 1.001; power++) {
+        double s = p->y.least * pow(10, power), y = at(&p->y, s);
         text_add(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", p->x.from, y, p->x.to, y);
         if (s < 0.9995)
             snprintf(text, sizeof text,

@@ -530,7 +530,10 @@ static void make_ids(struct counter *x)
         if (!v->integers) continue;
         if (!id) {
             id = arena_alloc(x->m->arena, (size_t)x->size->n_k * sizeof *id);
-            for (int64_t k = 0; k < x->size->n_k; k++) id[k] = (double)(k / x->document);
+            for (int64_t k = 0; k < x->size->n_k; k++) {
+                int64_t number = k / x->document;
+                id[k] = (double)number;
+            }
         }
         ids_add(&x->ids, v->name, id, 1, x->size->n_k);
     }

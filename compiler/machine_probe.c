@@ -1,11 +1,11 @@
 /* What this machine can do, measured: compiled and loaded like a kernel (machine.c), so that its threads are those of the kernels. */
 #include "machine_probe.h"
 
-#include "attnrt.h"
-
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+double attn_seconds(void); /* of the runtime, which is inside attnc */
 
 #define STEPS 1000000
 

@@ -13,8 +13,8 @@ double nominal_peak(const struct target *t, enum dtype dtype)
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads)
 {
     /* without a state to share, a thread has whole tiles of queries: where they are few, some threads have none */
-    double tiles = (double)(size->batch * size->kv_heads * size->members) * (double)((size->n_q + c->tile_q - 1) / c->tile_q), busy = 1;
-    if (!c->linear && tiles > 0 && tiles < threads) busy = tiles / threads;
+    int64_t tiles = size->batch * size->kv_heads * size->members * ((size->n_q + c->tile_q - 1) / c->tile_q);
+    double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
     return (struct roofline){.work = counts->work / (PRODUCT_SHARE * busy), .bytes = counts->bytes};
 }
 

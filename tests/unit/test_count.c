@@ -47,7 +47,10 @@ static double pairs_by_points(const struct graph *g, int64_t heads, int64_t memb
     int64_t index[MAX_AXES] = {0}, extent[MAX_AXES] = {0}, pairs = 0;
     struct ids ids = {0};
     double *id = arena_alloc(m->arena, (size_t)n_k * sizeof *id);
-    for (int64_t k = 0; k < n_k; k++) id[k] = (double)(k / DOCUMENT);
+    for (int64_t k = 0; k < n_k; k++) {
+        int64_t number = k / DOCUMENT;
+        id[k] = (double)number;
+    }
     for (int a = 0; a < m->axes; a++) {
         extent[a] = axis_extent(m, a, &size);
         if (m->axis[a].source == SIZE_N_Q) query = a;
