@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_RUNS = 2000, BLOCK = 1 << 20, ROLES = 4 };
+enum { MOST_RUNS = 2000, BLOCK = 1 << 20, ROLES = 4, DTYPES = ATTN_I32 };
 static const double TURN = 0.01;         /* seconds that a spec has at a time, at least: one call, or more */
 static const double FREE_SHARE = 0.9;    /* of the free memory that is taken */
 
@@ -39,7 +39,7 @@ struct running {
     struct bench *b;
     struct arena *arena;
     struct loaded_kernel loaded[MOST_SPECS];
-    struct arrays arrays[2]; /* f32, f64 */
+    struct arrays arrays[DTYPES];
     struct prepared prepared[MOST_SPECS];
     pthread_mutex_t lock; /* whoever changes or tells results */
     pthread_t watcher;
@@ -125,14 +125,25 @@ static void skip(struct running *r, struct bench_result *result, const char *for
 
 /* ---- arrays and parameters ---- */
 
+/* Numbers of a stream, from the first on, as they are stored. */
+static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    if (dtype == ATTN_F64) attn_normal_f64(seed, attn_stream(name), 0, count, (double *)(void *)data);
+    if (dtype == ATTN_F32) attn_normal_f32(seed, attn_stream(name), 0, count, (float *)(void *)data);
+    for (int64_t at = 0; (dtype == ATTN_BF16 || dtype == ATTN_F16) && at < count; at += PIECE) {
+        int64_t n = count - at < PIECE ? count - at : PIECE;
+        attn_normal_f32(seed, attn_stream(name), (uint64_t)at, n, piece);
+        for (int64_t k = 0; k < n; k++) ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k]) : attn_f16((double)piece[k]);
+    }
+}
+
 /* The first numbers of a stream, repeated to fill an array. */
 static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
-    if (dtype == ATTN_F64)
-        attn_normal_f64(seed, attn_stream(name), 0, (int64_t)first, (double *)(void *)data);
-    else
-        attn_normal_f32(seed, attn_stream(name), 0, (int64_t)first, (float *)(void *)data);
+    draw(dtype, seed, name, data, (int64_t)first);
     for (size_t done = first * size; done < bytes; done += first * size) memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
 
@@ -257,7 +268,7 @@ static bool prepare(struct running *r, int point, int spec)
     struct bench_result *result = &at->result[spec];
     struct prepared *p = &r->prepared[spec];
     const struct product *product = b->product[spec];
-    *p = (struct prepared){.kernel = r->loaded[spec].kernel, .arrays = &r->arrays[r->loaded[spec].kernel->dtype == ATTN_F64]};
+    *p = (struct prepared){.kernel = r->loaded[spec].kernel, .arrays = &r->arrays[r->loaded[spec].kernel->dtype]};
     p->problem = (struct attn_problem){
         .batch = b->request.batch, .heads = at->heads.heads, .kv_heads = at->heads.kv_heads, .n_q = at->length, .n_k = at->length, .threads = at->threads};
     result->workspace = p->kernel->workspace(&p->problem);
@@ -452,7 +463,7 @@ static enum status run(struct bench *b, struct arena *arena)
         status = bench_report(b);
         if (r->status > status) status = r->status;
     }
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < DTYPES; k++)
         for (int role = 0; role < ROLES; role++) attn_free(r->arrays[k].data[role]);
     for (int s = 0; s < b->specs; s++) kernel_unload(&r->loaded[s]);
     machine_close(b->machine);

@@ -142,7 +142,7 @@ static void print_machine(const struct bench *b, struct text *out)
                 for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++) before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
                 text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
-                         r->peak / 1e9, b->product[s]->spec->dtype == DTYPE_F64 ? "f64" : "f32", r->bandwidth / 1e9);
+                         r->peak / 1e9, dtype_name(dtype_of_sums(b->product[s]->spec->dtype)), r->bandwidth / 1e9);
         }
 }
 

@@ -479,20 +479,13 @@ static double points(struct counter *x, int n, uint32_t axes, double *met)
 
 /* ---- bytes ---- */
 
-static double element_bytes(const struct counter *x)
-{
-    return (double)attn_dtype_size(x->c->spec->dtype == DTYPE_F64    ? ATTN_F64
-                                   : x->c->spec->dtype == DTYPE_BF16 ? ATTN_BF16
-                                   : x->c->spec->dtype == DTYPE_F16  ? ATTN_F16
-                                                                     : ATTN_F32);
-}
-
 /* Moved to and from memory: everything once; but keys and values once for each tile of queries where those that a query sees do not stay in a cache. */
 static double bytes_of(const struct counter *x, int64_t cache)
 {
     const struct problem_size *size = x->size;
     const struct spec *spec = x->c->spec;
-    double element = element_bytes(x), heads = (double)(size->batch * size->kv_heads), row = element * (double)(spec->head_dim + spec->value_dim);
+    double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)), heads = (double)(size->batch * size->kv_heads),
+           row = element * (double)(spec->head_dim + spec->value_dim);
     double queries = heads * (double)size->members * (double)size->n_q, once = heads * (double)size->n_k, keys = once;
     if (queries > 0 && x->pairs / queries * row > (double)cache && x->pairs / (double)x->c->tile_q > once) keys = x->pairs / (double)x->c->tile_q;
     double bytes = (queries + keys) * row;
@@ -501,7 +494,7 @@ static double bytes_of(const struct counter *x, int64_t cache)
         if (v->op != GRAPH_PARAM) continue;
         double count = 1;
         for (int k = 0; k < v->rank; k++) count *= (double)x->extent[v->axes[k]];
-        bytes += of_pairs(x, v) ? x->pairs * element : count * (v->integers ? 4 : element);
+        bytes += of_pairs(x, v) ? x->pairs * param : count * (v->integers ? 4 : param);
     }
     return bytes;
 }

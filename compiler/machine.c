@@ -117,7 +117,7 @@ static double measure(struct machine *m, enum quantity what, int threads, double
 
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again)
 {
-    return measure(m, dtype == DTYPE_F64 ? PEAK_F64 : PEAK_F32, threads, again);
+    return measure(m, dtype_of_sums(dtype) == DTYPE_F64 ? PEAK_F64 : PEAK_F32, threads, again);
 }
 
 double machine_bandwidth(struct machine *m, int threads, double again)

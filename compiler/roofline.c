@@ -7,7 +7,7 @@ static const double PRODUCT_SHARE = 0.85;
 
 double nominal_peak(const struct target *t, enum dtype dtype)
 {
-    return 2 * 2 * (double)t->vector_bytes / (dtype == DTYPE_F64 ? 8 : 4);
+    return 2 * 2 * (double)t->vector_bytes / dtype_bytes(dtype_of_sums(dtype));
 }
 
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads)

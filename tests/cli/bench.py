@@ -98,7 +98,12 @@ def every_type_and_parameter(place):
     rows = results(place, *specs, '--lengths', '50,700')
     check([r['spec'] for r in rows] == 2 * ['affine', 'dense', 'documents', 'sketch'], str(rows))
     check([r['form'] for r in rows if r['spec'] == 'sketch'] == ['quadratic', 'linear'], 'the sketch is not linear where it is long')
-    check(results(place, 'soft.yaml', '--lengths', '50', '--set', 'dtype=f64')[0]['dtype'] == 'f64', 'no f64')
+    single = results(place, 'affine.yaml', '--lengths', '50')[0]
+    for dtype, size in ('f64', 2), ('bf16', 0.5), ('f16', 0.5):
+        row = results(place, 'affine.yaml', '--lengths', '50', '--set', 'dtype=' + dtype)[0]
+        check(row['dtype'] == dtype and row['flops'] == single['flops'], str(row))
+        params = 4 * 4 * 8 * (2 if dtype == 'f64' else 1)
+        check(row['bytes'] - params == size * (single['bytes'] - 4 * 4 * 8), '%s: %s bytes, of f32 %s' % (dtype, row['bytes'], single['bytes']))
 
 
 @case
