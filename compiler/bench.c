@@ -78,10 +78,9 @@ static void *watch(void *user)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_mutex_lock(&r->lock);
     clear_line(r);
+    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second one ends it at once, where nobody takes the report */
     r->b->interrupted = true;
     bench_report(r->b);
-    signal(number, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL);
     raise(number);
     return NULL;
 }
@@ -418,7 +417,7 @@ static void measure(struct running *r, int point)
 
 /* ---- all together ---- */
 
-static bool make_points(struct bench *b, struct arena *arena)
+static void make_points(struct bench *b, struct arena *arena)
 {
     struct bench_request *q = &b->request;
     if (q->thread[0] == 0) q->thread[0] = machine_threads(b->machine);
@@ -428,7 +427,6 @@ static bool make_points(struct bench *b, struct arena *arena)
         b->point[k] = (struct bench_point){.length = q->lengths.length[k % q->lengths.count],
                                            .threads = q->thread[k / q->lengths.count % q->threads],
                                            .heads = q->head[k / q->lengths.count / q->threads]};
-    return true;
 }
 
 static enum status load_all(struct running *r)
