@@ -26,7 +26,7 @@ struct words {
 struct job {
     struct arena *arena;
     struct options options; /* for complain */
-    const char *name, *source, *header;
+    const char *name, *source, *header, *symbol;
     struct words compiler, flags;
     const char *folder; /* of the cache, or NULL */
     const char *build;  /* the private folder that is compiled in */
@@ -268,29 +268,28 @@ static const char *cached_file(const struct job *j, bool openmp)
 }
 
 /* NULL on success, else what is wrong. */
-static const char *load(const struct job *j, const char *file, struct loaded_kernel *out)
+static const char *load(const struct job *j, const char *file, struct loaded_code *out)
 {
     /* NODELETE: the threads that OpenMP keeps waiting live in a library that unloading the kernel would unmap. */
     out->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
     if (error) return arena_copy(j->arena, error);
-    out->kernel = dlsym(out->handle, arena_printf(j->arena, "%s_kernel", j->name));
-    if (out->kernel) return NULL;
-    kernel_unload(out);
-    return arena_printf(j->arena, "%s lacks the symbol %s_kernel", file, j->name);
+    out->symbol = dlsym(out->handle, j->symbol);
+    if (out->symbol) return NULL;
+    code_unload(out);
+    return arena_printf(j->arena, "%s lacks the symbol %s", file, j->symbol);
 }
 
-static bool load_cached(const struct job *j, bool openmp, struct loaded_kernel *out)
+static bool load_cached(const struct job *j, bool openmp, struct loaded_code *out)
 {
     const char *file = j->folder ? cached_file(j, openmp) : NULL;
     return file && sealed_file(file) && !load(j, file, out);
 }
 
-void kernel_unload(struct loaded_kernel *k)
+void code_unload(struct loaded_code *code)
 {
-    if (k->handle) dlclose(k->handle);
-    k->handle = NULL;
-    k->kernel = NULL;
+    if (code->handle) dlclose(code->handle);
+    *code = (struct loaded_code){0};
 }
 
 /* ---- all together ---- */
@@ -356,7 +355,7 @@ static void keep_source(struct job *j, int status, const char *command, const st
     fprintf(stderr, "%s\n%s%s", command, log_text, log->length && log_text[log->length - 1] != '\n' ? "\n" : "");
 }
 
-static enum status build_and_load(struct job *j, struct loaded_kernel *out)
+static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
     if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) || !put_file(j, "attnrt", ".h", attnrt_header)) return STATUS_MACHINE;
     struct text log = {0};
@@ -395,12 +394,12 @@ static enum status build_and_load(struct job *j, struct loaded_kernel *out)
     return error ? STATUS_MACHINE : STATUS_DONE;
 }
 
-enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out)
+enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out)
 {
-    struct job job = {.arena = arena_new(), .options = {.quiet = quiet}, .name = name, .source = source, .header = header};
+    struct job job = {.arena = arena_new(), .options = {.quiet = quiet}, .name = name, .source = source, .header = header, .symbol = symbol};
     struct job *j = &job;
     enum status status = STATUS_MACHINE;
-    *out = (struct loaded_kernel){0};
+    *out = (struct loaded_code){0};
     if (!find_compiler(j)) goto done;
     split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
     const char *why = NULL;
@@ -419,4 +418,29 @@ enum status kernel_load(const char *name, const char *source, const char *header
 done:
     arena_free(j->arena);
     return status;
+}
+
+enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out)
+{
+    struct text symbol = {0};
+    text_add(&symbol, "%s_kernel", name);
+    enum status status = code_load(name, source, header, symbol.data, quiet, &out->code);
+    out->kernel = out->code.symbol;
+    text_free(&symbol);
+    return status;
+}
+
+void kernel_unload(struct loaded_kernel *k)
+{
+    code_unload(&k->code);
+    k->kernel = NULL;
+}
+
+int kernel_threads(const struct loaded_kernel *k, int asked)
+{
+    int (*most)(void);
+    void *symbol = dlsym(k->code.handle, "omp_get_max_threads");
+    if (!symbol) return 1;
+    memcpy(&most, &symbol, sizeof most);
+    return asked > 0 ? asked : most();
 }

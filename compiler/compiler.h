@@ -255,6 +255,7 @@ struct target {
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
 const struct target *target_here(void);           /* the best row of target.def that this machine runs */
+bool target_runs(const struct target *t);           /* on this machine */
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
 enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
@@ -284,8 +285,49 @@ double linear_cost(const struct compilation *linear);
 int64_t chunk_length(double features, double columns, double pair);
 /* Whether queries meet keys anywhere. */
 bool graph_has_pairs(const struct graph *g);
-/* FLOPs of the linear form for one token and head. */
-double linear_flops(const struct compilation *linear);
+/* Work for one point of the run-time axes of a value and what it is computed from; of folding the states, for one key. */
+double value_work(const struct graph *g, const struct value *v);
+double fold_work(const struct compilation *c);
+
+/* What one call has to do (count.c). */
+struct counts {
+    double pairs;   /* of queries and keys that the mask lets meet, of all heads; of a linear form those within chunks */
+    bool exact;     /* else the pairs of some queries stand for those of their neighbours */
+    double flops;   /* useful ones, in products */
+    double scalars; /* operations of maps */
+    double work;    /* of the cost model */
+    double bytes;   /* to and from memory */
+};
+/* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of so many bytes, or do not. */
+void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out);
+/* FLOPs in products and scalar operations for one pair of query and key. */
+void count_pair(const struct graph *g, long long *products, long long *scalars);
+
+/* What a machine can do (machine.c). */
+struct machine;
+/* Compiles what measures it. NULL after a message, and *status. */
+struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
+void machine_close(struct machine *m);
+int machine_threads(const struct machine *m);         /* OpenMP's default */
+const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
+/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, and `again`
+   for so many seconds more; the best of all. */
+double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
+double machine_bandwidth(struct machine *m, int threads, double again);
+int64_t machine_cache(void);  /* bytes of the last cache */
+int64_t machine_memory(void); /* bytes that are free */
+extern const char machine_probe_source[], machine_probe_header[];
+
+/* How long a call should take (roofline.c). */
+struct roofline {
+    double work, bytes; /* FLOPs that the peak would take as long for */
+};
+/* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of memory a cycle as servers have them. */
+double nominal_peak(const struct target *t, enum dtype dtype);
+#define NOMINAL_BANDWIDTH 4.0
+struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads);
+/* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
+double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
@@ -458,14 +500,24 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis);
 
 /* ---- the C compiler, the cache of compiled kernels, loading (cc.c) ---- */
 
+struct loaded_code {
+    void *handle;
+    const void *symbol;
+};
+/* Compiles (or finds in the cache) NAME.c, which may include NAME.h and attnrt.h, and loads it; then `symbol` is the address of the symbol of that name.
+   Reports to standard error; returns STATUS_DONE or STATUS_MACHINE. */
+enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out);
+void code_unload(struct loaded_code *code);
 struct attn_kernel;
 struct loaded_kernel {
-    void *handle;
+    struct loaded_code code;
     const struct attn_kernel *kernel;
 };
-/* Compiles (or finds in the cache) the emitted source of a kernel and loads it. Reports to standard error; returns STATUS_DONE or STATUS_MACHINE. */
+/* The same with the emitted source of a kernel. */
 enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out);
 void kernel_unload(struct loaded_kernel *k);
+/* The threads that it runs on when it is asked for so many (0: OpenMP's default); one where it was compiled without OpenMP. */
+int kernel_threads(const struct loaded_kernel *k, int asked);
 
 /* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc stands. */
 extern const char attnrt_header[];
@@ -496,6 +548,9 @@ struct options {
     int targets;
     bool named_targets; /* by --target */
     int threads; /* 0: OpenMP's default */
+    /* bench and explain, as they were written; NULL: not there (bench_options.c). Files may be "-", standard output. */
+    const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
+    bool machine;
     bool has_seed;
     uint64_t seed;
     const char *const *set;
@@ -519,11 +574,15 @@ struct product *product_make(const char *file, const struct options *o, enum sta
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
 const char *product_source_here(struct product *p, const struct options *o);
 void product_free(struct product *p);
+/* What the kernel runs on a machine whose best target is t, for so many keys; NULL: it was not made for that. */
+const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys);
 /* Writes a file whole or not at all. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* `attnc: error: message` on standard error, in the colours asked for. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 
+int command_bench(const struct options *o);
+extern const char bench_help[];
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

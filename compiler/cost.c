@@ -37,6 +37,12 @@ static double value_cost(const struct graph *g, const struct value *v, bool *que
     return v->operands ? cost : 0;
 }
 
+double value_work(const struct graph *g, const struct value *v)
+{
+    bool query, key;
+    return value_cost(g, v, &query, &key);
+}
+
 struct work {
     double pair, query, key, state; /* elements of the states */
 };
@@ -65,7 +71,7 @@ static double length_of_chunk(const struct compilation *c)
     return 0;
 }
 
-static double fold_cost(const struct compilation *c)
+double fold_work(const struct compilation *c)
 {
     double elements = (double)c->features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->reach) * elements / chunk : 0;
@@ -74,13 +80,7 @@ static double fold_cost(const struct compilation *c)
 double linear_cost(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
-    return work.key + work.query + fold_cost(c) + c->near_keys * work.pair;
-}
-
-double linear_flops(const struct compilation *c)
-{
-    double features = (double)c->features, pair = 2.0 * (double)c->spec->head_dim + 2.0 * (double)c->spec->value_dim;
-    return 4 * features * (double)(c->spec->value_dim + 1) + 6 * features + c->near_keys * pair;
+    return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
 }
 
 /* Work for a query that meets so many keys; keys are prepared anew for every tile of queries. */

@@ -85,7 +85,7 @@ static const char exp2_f64[] = "/* 2^x; off by less than 2e-19 of the value. 0 b
                                "    return p * (vec_@)(((mask_@)t + 1023) << 52);\n"
                                "}\n";
 
-/* The same where AVX512-DQ has the remainder and the scaling as instructions, here in a third of the operations beside the polynomial. */
+/* The same where AVX512-DQ has the remainder and the scaling as instructions, with a third of the other operations. */
 static const char
     exp2_dq[] = "/* 2^x; off by less than $OFF of the value. 0 below $LEAST, as numbers without a leading 1 are slow on many machines; NaN stays. */\n"
                 "$TARGET INLINE vec_@ exp2_@(vec_@ x)\n"

@@ -1,5 +1,5 @@
 /* attnc explain: what the compiler understood and chose, and what it costs. */
-#include "compiler.h"
+#include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,44 +7,6 @@
 static void section(const char *title)
 {
     printf("\n%s\n", title);
-}
-
-static bool has(const struct value *v, const struct module *m, enum size_source source)
-{
-    for (int k = 0; k < v->rank; k++)
-        if (m->axis[v->axes[k]].source == source) return true;
-    return false;
-}
-
-static int operations(const struct expr *e)
-{
-    int count = expr_arity(e->op) > 0;
-    for (int k = 0; k < expr_arity(e->op); k++) count += operations(e->arg[k]);
-    return count;
-}
-
-/* Multiplications and additions of products, and scalar operations, for one pair of query and key. */
-static void count_pair(const struct graph *g, long long *products, long long *scalars)
-{
-    const struct module *m = g->module;
-    *products = *scalars = 0;
-    for (int v = 0; v < g->values; v++) {
-        const struct value *value = &g->value[v];
-        bool pair = has(value, m, SIZE_N_Q) && has(value, m, SIZE_N_K);
-        if (value->op == GRAPH_MAP && pair) *scalars += operations(value->expr);
-        if (value->op == GRAPH_REDUCE && !pair && has(&g->value[value->operand[0].of], m, SIZE_N_K) && has(value, m, SIZE_N_Q)) *scalars += 1;
-        if (value->op != GRAPH_CONTRACT) continue;
-        long long constants = 2; /* a multiplication and an addition for every constant axis around */
-        bool over_keys = false;
-        uint32_t axes = 0;
-        for (int k = 0; k < value->operands; k++) axes |= ref_axes(&value->operand[k]);
-        for (int a = 0; a < m->axes; a++) {
-            if (!(axes & (UINT32_C(1) << a))) continue;
-            if (m->axis[a].source == SIZE_CONSTANT) constants *= m->axis[a].extent;
-            over_keys |= m->axis[a].source == SIZE_N_K;
-        }
-        if (over_keys && has(value, m, SIZE_N_Q)) *products += constants;
-    }
 }
 
 /* One range a line. `every`: those that all queries of the tile see. */
@@ -135,7 +97,10 @@ static void explain_algorithm(const struct product *p)
     printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is their sum over keys\n",
            (long long)linear->features, (long long)linear->features, columns, (long long)linear->features * columns * element);
     explain_states(linear);
-    printf("  %.0f FLOPs for each token and head, whatever the length\n", linear_flops(linear));
+    struct counts counts;
+    const int64_t many = 1 << 14;
+    count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
+    printf("  %.0f FLOPs for each token and head, whatever the length\n", counts.flops / (double)many);
     printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
     if (!first->linear) printf("  crossover: the linear form takes less work from %lld keys on\n", (long long)crossover_length(first, linear));
 }
@@ -164,7 +129,58 @@ static void explain_expressions(const struct spec *spec)
     explain_mask(spec->mask, &any);
 }
 
-static void explain(const struct product *p)
+/* What the table of costs is of: lengths, and the machine if it was asked for. */
+struct costs {
+    struct lengths lengths;
+    int64_t document;
+    struct machine *machine; /* NULL: a core as the target's row of the table has it */
+    int threads;
+};
+
+static void explain_costs(const struct product *p, const struct costs *costs)
+{
+    const struct target *target = p->compilation[0]->target;
+    enum dtype dtype = p->spec->dtype;
+    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH;
+    int64_t cache = target->l2_bytes;
+    section("Roofline, for one head with n queries and keys");
+    if (costs->machine) {
+        peak = machine_peak(costs->machine, dtype, costs->threads, 0);
+        bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
+        cache = machine_cache();
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory, so memory bounds what has less than %.1f FLOPs of work a byte\n",
+               costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9, bandwidth / 1e9, peak / bandwidth);
+    } else {
+        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle, so memory bounds what has less than %.0f FLOPs of work a byte\n", target->name,
+               peak, bandwidth, peak / bandwidth);
+    }
+    printf("  %9s  %-9s  %10s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "work", "bytes", "FLOPs a byte", "bound by",
+           costs->machine ? "  expected" : "");
+    bool exact = true, ids = false;
+    for (int k = 0; k < costs->lengths.count; k++) {
+        int64_t n = costs->lengths.length[k];
+        const struct compilation *c = product_choice(p, target, n);
+        const struct problem_size size = {1, 1, 1, n, n};
+        struct counts counts;
+        bool memory;
+        char time[32];
+        count_work(c, &size, costs->document, cache, &counts);
+        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1);
+        double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops, counts.work, counts.bytes,
+               counts.flops / counts.bytes, memory ? "memory" : "compute");
+        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? bench_seconds(seconds, time, sizeof time) : "");
+        exact &= counts.exact;
+    }
+    printf("  FLOPs are those of products; work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of\n"
+           "  queries where those that a query sees are more than %lld bytes.\n",
+           (long long)cache);
+    for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
+    if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
+    if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
+}
+
+static void explain(const struct product *p, const struct costs *costs)
 {
     const struct spec *spec = p->spec;
     const struct compilation *c = p->compilation[0];
@@ -191,6 +207,8 @@ static void explain(const struct product *p)
     printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
            (double)products * (double)c->tile_q / (double)keys);
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+
+    explain_costs(p, costs);
 
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
@@ -226,15 +244,22 @@ int command_explain(const struct options *o)
         complain(o, "explain takes a spec: attnc explain SPEC.yaml");
         return STATUS_USAGE;
     }
+    struct costs costs = {.threads = o->threads};
+    if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document)) return STATUS_USAGE;
     enum status worst = STATUS_DONE;
-    for (int k = 0; k < o->files; k++) {
+    struct arena *arena = arena_new();
+    if (o->machine) costs.machine = machine_open(arena, o->quiet, &worst);
+    if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
+    for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
         if (p && k) printf("\n");
-        if (p) explain(p);
+        if (p) explain(p, &costs);
         product_free(p);
         if (status > worst) worst = status;
     }
+    machine_close(costs.machine);
+    arena_free(arena);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain(o, "cannot write to standard output");
         worst = STATUS_MACHINE;

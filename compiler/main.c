@@ -10,6 +10,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
                            "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
+                           "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
@@ -19,7 +20,10 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
                            "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
-                           "  --threads N, --seed N       for run and check\n"
+                           "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
+                           "  --lengths LIST, --document N, --machine     for explain: its table of costs\n"
+                           "  --lengths, --heads, --batch, --document, --time, --limit, --json, --csv,\n"
+                           "  --plot FILE.svg             for bench; attnc bench --help explains them\n"
                            "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
                            "\n"
                            "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
@@ -28,12 +32,15 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
 static const struct command {
     const char *name;
     int (*run)(const struct options *o);
-} commands[] = {{"explain", command_explain}, {"run", command_run}, {"check", command_check}, {"list", command_list}, {"show", command_show}};
+    const char *help; /* NULL: the one of all */
+} commands[] = {{"explain", command_explain, NULL},   {"run", command_run, NULL},   {"check", command_check, NULL},
+                {"bench", command_bench, bench_help}, {"list", command_list, NULL}, {"show", command_show, NULL}};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static const char *const option_names[] = {"-o",      "--stdout", "--emit",       "--target",  "--set",  "-MD",  "-MF",
-                                           "-MT",     "--passes", "--dump-after", "--threads", "--seed", "--in", "--out",
-                                           "--quiet", "--color",  "--version",    "--help",    NULL};
+static const char *const option_names[] = {"-o",        "--stdout",     "--emit",    "--target",  "--set",   "-MD",        "-MF",     "-MT",
+                                           "--passes",  "--dump-after", "--threads", "--seed",    "--in",    "--out",      "--quiet", "--color",
+                                           "--version", "--help",       "--lengths", "--heads",   "--batch", "--document", "--time",  "--limit",
+                                           "--json",    "--csv",        "--plot",    "--machine", NULL};
 
 void complain(const struct options *o, const char *format, ...)
 {
@@ -148,17 +155,49 @@ static bool is_option(const char *argument, const char *name)
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-static int parse(struct options *o, int count, char **argument, const char **set, const char **file)
+/* --NAME, for standard output, or --NAME=FILE. */
+static bool file_or_output(const char *argument, const char *name, const char **value)
 {
+    if (!is_option(argument, name)) return false;
+    const char *equals = strchr(argument, '=');
+    *value = equals ? equals + 1 : "-";
+    return true;
+}
+
+/* Whether the option is one of this command, or of all. */
+static bool fits(const struct options *o, const char *argument, const char *command)
+{
+    static const struct {
+        const char *name, *command, *too;
+    } own[] = {{"--lengths", "bench", "explain"}, {"--document", "bench", "explain"}, {"--machine", "explain", NULL}, {"--heads", "bench", NULL},
+               {"--batch", "bench", NULL},        {"--time", "bench", NULL},          {"--limit", "bench", NULL},     {"--json", "bench", NULL},
+               {"--csv", "bench", NULL},          {"--plot", "bench", NULL}};
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+        if (!is_option(argument, own[k].name) || strcmp(command, own[k].command) == 0 || (own[k].too && strcmp(command, own[k].too) == 0)) continue;
+        complain(o, "%s goes with attnc %s%s%s", own[k].name, own[k].command, own[k].too ? " and attnc " : "", own[k].too ? own[k].too : "");
+        return false;
+    }
+    return true;
+}
+
+/* `command` is its name, or "". */
+static int parse(struct options *o, const char *command, int count, char **argument, const char **set, const char **file)
+{
+    const bool bench = strcmp(command, "bench") == 0;
     static const struct {
         const char *name;
         size_t offset;
     } text[] = {{"-o", offsetof(struct options, out_dir)},         {"--out", offsetof(struct options, out_dir)},
                 {"--in", offsetof(struct options, in_dir)},        {"-MF", offsetof(struct options, depfile_path)},
-                {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)}},
+                {"-MT", offsetof(struct options, depfile_target)}, {"--dump-after", offsetof(struct options, dump_after)},
+                {"--lengths", offsetof(struct options, lengths)},  {"--heads", offsetof(struct options, heads)},
+                {"--batch", offsetof(struct options, batch)},      {"--document", offsetof(struct options, document)},
+                {"--time", offsetof(struct options, time)},        {"--limit", offsetof(struct options, limit)},
+                {"--plot", offsetof(struct options, plot)}},
       flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
                 {"-MD", offsetof(struct options, depfile)},
                 {"--passes", offsetof(struct options, show_passes)},
+                {"--machine", offsetof(struct options, machine)},
                 {"--quiet", offsetof(struct options, quiet)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
@@ -171,7 +210,8 @@ static int parse(struct options *o, int count, char **argument, const char **set
             only_files = true;
             continue;
         }
-        bool known = false;
+        if (!fits(o, a, command)) return STATUS_USAGE;
+        bool known = file_or_output(a, "--json", &o->json) || file_or_output(a, "--csv", &o->csv);
         for (size_t f = 0; f < sizeof flag / sizeof *flag; f++)
             if (strcmp(a, flag[f].name) == 0) known = *(bool *)((char *)o + flag[f].offset) = true;
         for (size_t t = 0; t < sizeof text / sizeof *text && !known; t++) {
@@ -200,6 +240,8 @@ static int parse(struct options *o, int count, char **argument, const char **set
             if (!each(o, name, value, target_item)) return STATUS_USAGE;
         } else if (strcmp(name, "--set") == 0)
             set[o->sets++] = value;
+        else if (strcmp(name, "--threads") == 0 && bench)
+            o->thread_list = value;
         else if (strcmp(name, "--threads") == 0) {
             if (!whole_number(o, name, value, 4096, &number)) return STATUS_USAGE;
             o->threads = (int)number;
@@ -244,9 +286,12 @@ int main(int count, char **argument)
     const char *targets = "x86-64-v4,x86-64-v3,generic";
 #endif
     each(&o, "--target", targets, target_item);
+    const struct command *command = NULL;
+    for (int k = 0; k < COMMANDS && count > 1; k++)
+        if (strcmp(argument[1], commands[k].name) == 0) command = &commands[k];
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
-            fputs(help, stdout);
+            fputs(command && command->help ? command->help : help, stdout);
             return finish(&o);
         }
         if (strcmp(argument[k], "--version") == 0) {
@@ -256,10 +301,7 @@ int main(int count, char **argument)
     }
     struct arena *arena = arena_new();
     const char **set = arena_alloc(arena, ((size_t)count + 1) * sizeof *set), **file = arena_alloc(arena, ((size_t)count + 1) * sizeof *file);
-    const struct command *command = NULL;
-    for (int k = 0; k < COMMANDS && count > 1; k++)
-        if (strcmp(argument[1], commands[k].name) == 0) command = &commands[k];
-    int skip = command ? 2 : 1, status = parse(&o, count - skip, argument + skip, set, file);
+    int skip = command ? 2 : 1, status = parse(&o, command ? command->name : "", count - skip, argument + skip, set, file);
     if (status == STATUS_DONE && o.show_passes) {
         for (int k = 0; k < pass_count; k++) printf("%-10s %-6s %s\n", passes[k].name, passes[k].level == PASS_LOOPS ? "loops" : "graph", passes[k].says);
         status = finish(&o);

@@ -143,6 +143,16 @@ const char *product_source_here(struct product *p, const struct options *o)
     return p->source_here.data;
 }
 
+const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys)
+{
+    const struct compilation *choice = NULL;
+    for (int k = 0; k < p->compilations; k++) {
+        const struct compilation *c = p->compilation[k];
+        if (c->target == t && (!choice || !c->linear || keys >= crossover_length(p->compilation[0], p->compilation[1]))) choice = c;
+    }
+    return choice;
+}
+
 void product_free(struct product *p)
 {
     if (!p) return;

@@ -3,7 +3,6 @@
 
 #include "../runtime/attnrt.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -257,16 +256,6 @@ static void read_params(struct run *r, const struct similarity *similarity)
 
 /* ---- the call ---- */
 
-/* What OpenMP would use by default; the kernel brings OpenMP with it, or does without. */
-static int threads_used(const struct loaded_kernel *loaded, int asked)
-{
-    int (*most)(void);
-    void *symbol = dlsym(loaded->handle, "omp_get_max_threads");
-    if (!symbol) return 1;
-    memcpy(&most, &symbol, sizeof most);
-    return asked > 0 ? asked : most();
-}
-
 /* Where ids fall, and what to do. */
 static void explain_order(struct run *r)
 {
@@ -327,7 +316,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             complain(o, "%s: %s", path, message);
             failed(r, STATUS_MACHINE);
         } else if (!o->quiet) {
-            int threads = threads_used(loaded, p->threads);
+            int threads = kernel_threads(loaded, p->threads);
             fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, shape_text(r, 4, out.shape), dtype_text(out.dtype), seconds < 1 ? 3 : 2,
                     seconds < 1 ? 1e3 * seconds : seconds, seconds < 1 ? "ms" : "s", threads, threads == 1 ? "" : "s");
         }

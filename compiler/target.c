@@ -55,6 +55,12 @@ int target_rank(const struct target *t)
     return rank;
 }
 
+bool target_runs(const struct target *t)
+{
+    const struct target *here = native();
+    return !*t->guard || (strcmp(t->guard, here->guard) == 0 && target_rank(t) >= target_rank(here));
+}
+
 const char *const *target_names(void)
 {
     static const char *names[TARGETS + 2];

@@ -1,0 +1,152 @@
+/* The options of attnc bench: lists of numbers, with ranges that double. */
+#include "bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char bench_help[] = "usage: attnc bench [options] SPEC.yaml...\n"
+                          "\n"
+                          "Measures the kernels of the specs, one call of each in turn, beside the peak of\n"
+                          "the machine's multiply-adds and the bandwidth of its memory.\n"
+                          "\n"
+                          "  --lengths LIST      queries, and as many keys: 1000,4k..64k doubles from 4096\n"
+                          "                      to 65536 (default: 1k..8k)\n"
+                          "  --threads LIST      1,2,4 (default: all)\n"
+                          "  --heads LIST        8 heads, or 8/2: with 2 of k and v (default: 1)\n"
+                          "  --batch N           (default: 1)\n"
+                          "  --document N        integer parameters number runs of so many positions\n"
+                          "                      (default: 1000)\n"
+                          "  --seed N            of arrays and random parameters (default: 1)\n"
+                          "  --time SECONDS      spent on each spec at a point, about (default: 0.5)\n"
+                          "  --limit SECONDS     a call that should take longer is left out (default: 10)\n"
+                          "  --json[=FILE]       in place of the table, or as well in FILE\n"
+                          "  --csv[=FILE]        the same as comma-separated values\n"
+                          "  --plot FILE.svg     time against length\n"
+                          "  --target, --set, --quiet and the like are those of attnc --help.\n"
+                          "\n"
+                          "Interrupted, it tells what has been measured by then.\n";
+
+static const char usual_lengths[] = "1k..8k";
+
+/* A whole number from 1 up; `k` and `M` behind it stand for 1024 and 1024 * 1024. NULL when there is none. */
+static const char *number(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long n = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
+    if (n < 1 || errno) return NULL;
+    int64_t times = *end == 'k' ? 1 << 10 : *end == 'M' ? 1 << 20 : 1;
+    if (n > INT64_MAX / times) return NULL;
+    *value = n * times;
+    return end + (times > 1);
+}
+
+static bool add_length(struct lengths *out, int64_t length)
+{
+    int at = 0;
+    while (at < out->count && out->length[at] < length) at++;
+    if (at < out->count && out->length[at] == length) return true;
+    if (out->count == MOST_LENGTHS) return false;
+    memmove(out->length + at + 1, out->length + at, (size_t)(out->count - at) * sizeof *out->length);
+    out->length[at] = length;
+    out->count++;
+    return true;
+}
+
+bool lengths_read(const struct options *o, const char *usual, struct lengths *out)
+{
+    const int64_t most = 1 << 26;
+    const char *text = o->lengths ? o->lengths : usual, *at = text;
+    *out = (struct lengths){0};
+    for (;; at++) {
+        int64_t from = 0, to;
+        const char *end = number(at, &from);
+        bool good = end && from <= most;
+        to = from;
+        if (good && strncmp(end, "..", 2) == 0) {
+            end = number(end + 2, &to);
+            good = end && from <= to && to <= most;
+        }
+        for (int64_t n = from; good && n <= to; n *= 2) good = add_length(out, n);
+        if (!good || (*end && *end != ',')) {
+            complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MOST_LENGTHS, text);
+            return false;
+        }
+        if (!*end) return true;
+        at = end;
+    }
+}
+
+static bool threads_read(const struct options *o, struct bench_request *r)
+{
+    r->threads = o->thread_list ? 0 : 1;
+    for (const char *at = o->thread_list; at;) {
+        int64_t n;
+        const char *end = number(at, &n);
+        if (!end || n > 4096 || r->threads == MOST_COUNTS || (*end && *end != ',')) {
+            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MOST_COUNTS, o->thread_list);
+            return false;
+        }
+        r->thread[r->threads++] = (int)n;
+        at = *end ? end + 1 : NULL;
+    }
+    return true;
+}
+
+static bool heads_read(const struct options *o, struct bench_request *r)
+{
+    const int64_t most = 1 << 20;
+    const char *text = o->heads ? o->heads : "1", *at = text;
+    while (at) {
+        struct bench_heads h = {0};
+        const char *end = number(at, &h.heads);
+        h.kv_heads = h.heads;
+        if (end && *end == '/') end = number(end + 1, &h.kv_heads);
+        if (!end || h.heads > most || h.heads % h.kv_heads != 0 || r->heads == MOST_COUNTS || (*end && *end != ',')) {
+            complain(o,
+                     "--heads takes up to %d numbers from 1 to %lld, each with those of k and v, which divide it, behind a slash where they are fewer, "
+                     "as in 1,8,8/2, not '%s'",
+                     MOST_COUNTS, (long long)most, text);
+            return false;
+        }
+        r->head[r->heads++] = h;
+        at = *end ? end + 1 : NULL;
+    }
+    return true;
+}
+
+static bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out)
+{
+    const char *end = text ? number(text, out) : "";
+    if (end && !*end && *out <= most) return true;
+    complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)most, text);
+    return false;
+}
+
+static bool seconds_read(const struct options *o, const char *option, const char *text, double *out)
+{
+    if (!text) return true;
+    char *end;
+    double seconds = strtod(text, &end);
+    if (*text && !*end && strspn(text, "0123456789.eE+-") == strlen(text) && isfinite(seconds) && seconds >= 0) {
+        *out = seconds;
+        return true;
+    }
+    complain(o, "%s takes seconds, as in 0.5, not '%s'", option, text);
+    return false;
+}
+
+bool document_read(const struct options *o, int64_t *out)
+{
+    *out = 1000;
+    return one_number(o, "--document", o->document, INT64_C(1) << 40, out);
+}
+
+bool bench_request_read(const struct options *o, struct bench_request *r)
+{
+    *r = (struct bench_request){.batch = 1, .time = 0.5, .limit = 10, .seed = o->has_seed ? o->seed : 1};
+    return lengths_read(o, usual_lengths, &r->lengths) && threads_read(o, r) && heads_read(o, r) && one_number(o, "--batch", o->batch, 1 << 20, &r->batch) &&
+           document_read(o, &r->document) && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit);
+}

@@ -1,0 +1,318 @@
+"""attnc bench and the table of costs of attnc explain: what they say for which options, never how long anything takes."""
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree
+
+from cases import AFFINE, DENSE, DOCUMENTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
+from suite import Failure, check
+
+QUICK = ('--time', '0', '--quiet')   # one call of each
+CASES = []
+FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s flops gflops peak_gflops share_of_peak pairs '
+          'pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes would_take_s').split()
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def bench(place, *words, **options):
+    return place.attnc('bench', *words, *QUICK, **options)
+
+
+def results(place, *words, **options):
+    return json.loads(bench(place, *words, '--json', **options).stdout)['results']
+
+
+def near(a, b):
+    return abs(a - b) <= 1e-6 * abs(b)
+
+
+@case
+def a_table(place):
+    done = bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '64,100')
+    check(not done.stderr, '--quiet is not: ' + done.stderr)
+    lines = done.stdout.splitlines()
+    title = next(k for k, line in enumerate(lines) if line.lstrip().startswith('length'))
+    for words in 'median', 'best', 'GFLOP/s', 'of peak', 'of expected', 'bytes', 'workspace', 'x soft':
+        check(words in lines[title], 'no column ' + words)
+    rows = lines[title + 1:title + 5]
+    check([row.split()[:2] for row in rows] == [['64', 'soft'], ['64', 'poly'], ['100', 'soft'], ['100', 'poly']], '\n'.join(rows))
+    check(len({len(row) for row in rows}) == 1, 'the columns are not aligned:\n' + '\n'.join(rows))
+    check(re.search(r'thread.*GFLOP/s at peak in f32.*GB/s of memory', done.stdout), done.stdout)
+    check(place.files() == ['poly.yaml', 'soft.yaml'], 'left %s' % place.files())
+
+
+@case
+def json_adds_up(place):
+    rows = results(place, 'soft.yaml', 'poly.yaml', '--lengths', '64,300', '--threads', '1,2')
+    check([(r['threads'], r['length'], r['spec']) for r in rows] == [(t, n, s) for t in (1, 2) for n in (64, 300) for s in ('soft', 'poly')], str(rows))
+    for r in rows:
+        n, causal = r['length'], r['spec'] == 'soft'
+        pairs = n * (n + 1) // 2 if causal else n * n
+        check(set(r) == set(FIELDS) - {'skipped', 'would_take_s'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
+        check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
+        check(r['flops'] == pairs * (4 * 8 if causal else 2 * (8 + 4)), '%s FLOPs' % r['flops'])
+        check(r['bytes'] == 4 * n * (4 * 8 if causal else 3 * 8 + 2 * 4 - 8), '%s bytes' % r['bytes'])
+        check(near(r['gflops'], r['flops'] / r['best_s'] / 1e9) and near(r['share_of_peak'], r['gflops'] / r['peak_gflops']), 'GFLOP/s: %s' % r)
+        check(near(r['measured_over_expected'], r['best_s'] / r['expected_s']) and near(r['flops_per_byte'], r['flops'] / r['bytes']), 'ratios: %s' % r)
+        check(r['runs'] == 1 and r['best_s'] == r['median_s'] > 0, 'runs: %s' % r)
+        check(r['form'] == 'quadratic' and r['bound'] in ('compute', 'memory') and r['workspace_bytes'] > 0, str(r))
+    one, two = rows[0], rows[4]
+    check(two['workspace_bytes'] == 2 * one['workspace_bytes'], 'the workspace of two threads is not that of one, twice')
+
+
+@case
+def several_runs(place):
+    rows = json.loads(place.attnc('bench', 'soft.yaml', 'poly.yaml', '--lengths', '32', '--time', '0.05', '--quiet', '--json').stdout)['results']
+    check(all(r['runs'] >= 3 and 0 < r['best_s'] <= r['median_s'] for r in rows), str(rows))
+
+
+@case
+def heads_and_batches(place):
+    rows = results(place, 'soft.yaml', '--lengths', '40', '--heads', '1,6/2', '--batch', '3')
+    check([(r['batch'], r['heads'], r['kv_heads']) for r in rows] == [(3, 1, 1), (3, 6, 2)], str(rows))
+    check(rows[1]['flops'] == 6 * rows[0]['flops'] and rows[1]['bytes'] == 3 * 40 * 4 * 8 * (2 * 6 + 2 * 2), str(rows[1]))
+    table = bench(place, 'soft.yaml', '--lengths', '40', '--heads', '1,6/2').stdout
+    check(re.search(r'^ *40 +6/2 +soft', table, re.M), table)
+
+
+@case
+def lengths_double(place):
+    check([r['length'] for r in results(place, 'soft.yaml', '--lengths', '100,16..128,1k..1k,32')] == [16, 32, 64, 100, 128, 1024], 'other lengths')
+
+
+@case
+def every_type_and_parameter(place):
+    for name, text in ('affine', AFFINE), ('dense', DENSE), ('documents', DOCUMENTS), ('sketch', SKETCH):
+        place.write(name + '.yaml', text)
+    specs = ['affine.yaml', 'dense.yaml', 'documents.yaml', 'sketch.yaml']
+    rows = results(place, *specs, '--lengths', '50,700')
+    check([r['spec'] for r in rows] == 2 * ['affine', 'dense', 'documents', 'sketch'], str(rows))
+    check([r['form'] for r in rows if r['spec'] == 'sketch'] == ['quadratic', 'linear'], 'the sketch is not linear where it is long')
+    single = results(place, 'affine.yaml', '--lengths', '50')[0]
+    for dtype, size in ('f64', 2), ('bf16', 0.5), ('f16', 0.5):
+        row = results(place, 'affine.yaml', '--lengths', '50', '--set', 'dtype=' + dtype)[0]
+        check(row['dtype'] == dtype and row['flops'] == single['flops'], str(row))
+        params = 4 * 4 * 8 * (2 if dtype == 'f64' else 1)
+        check(row['bytes'] - params == size * (single['bytes'] - 4 * 4 * 8), '%s: %s bytes, of f32 %s' % (dtype, row['bytes'], single['bytes']))
+
+
+@case
+def documents(place):
+    place.write('documents.yaml', DOCUMENTS)
+    for length in 1000, 7:
+        words = ['--document', str(length)] if length == 7 else []
+        top = json.loads(bench(place, 'documents.yaml', '--lengths', '50', '--json', *words).stdout)
+        check(top['document'] == length and top['results'][0]['pairs'] == (2500 if length == 1000 else 7 * 49 + 1), str(top))
+        check('runs of %d positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout, 'the table does not say what ids there were')
+
+
+@case
+def csv_is_the_same(place):
+    shown = bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '30,60', '--csv', '--json=all.json').stdout
+    check(shown.startswith('spec,') and len(shown.splitlines()) == 5, shown)
+    bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '30,60', '--csv=all.csv', '--json=all.json')
+    text = place.read('all.csv').decode()
+    check(text.count('\r\n') == text.count('\n') == 5, 'lines do not end as those of CSV do')
+    rows = list(csv.reader(io.StringIO(text, newline='')))
+    check(rows[0] == FIELDS, 'columns %s' % rows[0])
+    known = json.loads(place.read('all.json'))['results']
+    check(len(rows) == 5 and len(known) == 4, '%d rows, %d results' % (len(rows), len(known)))
+    for row, result in zip(rows[1:], known):
+        for name, cell in zip(FIELDS, row):
+            value = result.get(name, '')
+            check(cell == value if isinstance(value, str) else near(float(cell), float(value)), '%s: %r, %r' % (name, cell, value))
+
+
+@case
+def names_that_are_the_same(place):
+    place.write('a, "b" <&>.yaml', SOFTMAX)
+    words = ['soft.yaml', 'a, "b" <&>.yaml', '--lengths', '20,30']
+    rows = list(csv.DictReader(io.StringIO(bench(place, *words, '--csv', '--plot', 'x.svg').stdout, newline='')))
+    check({r['spec'] for r in rows} == set(words[:2]), str({r['spec'] for r in rows}))
+    check({r['spec'] for r in results(place, *words)} == set(words[:2]), 'JSON has other names')
+    check(words[1] in ''.join(xml.etree.ElementTree.parse(place.path('x.svg')).getroot().itertext()), 'not named in the picture')
+
+
+def svg(place, name):
+    root = xml.etree.ElementTree.parse(place.path(name)).getroot()
+    tag = '{http://www.w3.org/2000/svg}'
+    check(root.tag == tag + 'svg', root.tag)
+    return root, lambda what: root.findall('.//' + tag + what)
+
+
+@case
+def a_picture(place):
+    bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '32..256', '--plot', 'out.svg')
+    root, every = svg(place, 'out.svg')
+    text = ''.join(root.itertext())
+    for words in 'soft', 'poly', 'at 256', 'time of one call', 'length: queries and keys', 'prefers-color-scheme: dark':
+        check(words in text, 'no %r in the picture' % words)
+    check(len(every('polyline')) == 2 and len(every('circle')) == 8, '%d lines, %d points' % (len(every('polyline')), len(every('circle'))))
+    check('expected' not in text and not [l for l in every('polyline') if 'stroke-dasharray' in l.attrib], 'dashes, but all was measured')
+    check('href' not in place.read('out.svg').decode() and 'url(' not in place.read('out.svg').decode(), 'it needs another file')
+    width, height = (float(root.attrib[name]) for name in ('width', 'height'))
+    for circle in every('circle'):
+        check(0 < float(circle.attrib['cx']) < width and 0 < float(circle.attrib['cy']) < height, 'a point outside')
+    bench(place, 'soft.yaml', '--lengths', '64', '--threads', '1,2', '--heads', '1,2', '--plot', 'one.svg')
+    text = ''.join(svg(place, 'one.svg')[0].itertext())
+    check(all('soft, %d heads, %d thread' % (h, t) in text for h in (1, 2) for t in (1, 2)), text)
+
+
+@case
+def what_would_take_too_long_is_left_out(place):
+    done = bench(place, 'soft.yaml', '--lengths', '256,1M', '--limit', '0.2', '--plot', 'x.svg', '--json=x.json')
+    check(re.search(r'1048576 +soft +left out: a call would take about .* s, more than --limit', done.stdout), done.stdout)
+    first, last = json.loads(place.read('x.json'))['results']
+    check('runs' in first and 'skipped' in last and last['would_take_s'] > 0.2 and 'best_s' not in last, str(last))
+    root, every = svg(place, 'x.svg')
+    check(len(every('circle')) == 1 and len([l for l in every('polyline') if 'stroke-dasharray' in l.attrib]) == 1, 'no dashes')
+    check('at 1M, expected' in ''.join(root.itertext()), 'the picture does not say what was not measured')
+    check(all('skipped' in r for r in results(place, 'soft.yaml', '--lengths', '64,128', '--limit', '0')), '--limit 0 leaves something')
+
+
+@case
+def what_does_not_fit_is_left_out(place):
+    done = bench(place, 'soft.yaml', '--lengths', '16,64M', '--heads', '4096', '--json=x.json')
+    check(re.search(r'67108864 +4096 +soft +left out: its arrays and workspace take [\d.]+ TiB, and .* are free', done.stdout), done.stdout)
+    rows = json.loads(place.read('x.json'))['results']
+    check(rows[0]['flops'] > 0 and 'TiB' in rows[1]['skipped'], str(rows))
+
+
+@case
+def progress(place):
+    done = place.attnc('bench', 'soft.yaml', '--lengths', '16,32', '--threads', '1', '--time', '0')
+    lines = [line for line in done.stderr.splitlines() if not line.startswith('compiling')]
+    check(lines == ['attnc: 1/2: length 16, 1 head, 1 thread', 'attnc: 2/2: length 32, 1 head, 1 thread'], done.stderr)
+    master, slave = pty.openpty()
+    process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'], cwd=place.folder, env=place.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    out = process.communicate(timeout=120)[0].decode()
+    seen = os.read(master, 65536).decode()
+    os.close(master)
+    check('\r\x1b[K[1/1] length 16' in seen and seen.rstrip().endswith('\x1b[K'), 'on a terminal: %r' % seen)
+    check('\x1b' not in out and 'soft' in out, out)
+
+
+@case
+def interrupted(place):
+    """In the middle of a call that takes long it tells at once what there is, and ends by the signal."""
+    for number in signal.SIGINT, signal.SIGTERM:
+        words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1', '--json=x.json', '--csv=x.csv', '--plot=x.svg']
+        process = subprocess.Popen([place.suite.attnc, *words], cwd=place.folder, env=place.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            for line in process.stderr:
+                if '2/2' in line:
+                    break
+            else:
+                raise Failure('it ended by itself')
+            time.sleep(1.5)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            raise Failure('it does not end')
+        finally:
+            process.kill()
+        check(process.returncode == -number, 'exit status %d' % process.returncode)
+        check(re.search(r'^ *64 +soft +quadratic', out, re.M) and '1048576' not in out and 'Interrupted: 2 of 2 points begun' in out, out)
+        top = json.loads(place.read('x.json'))
+        check(top['interrupted'] is True and [r['length'] for r in top['results']] == [64], str(top))
+        check(len(list(csv.reader(io.StringIO(place.read('x.csv').decode())))) == 2 and svg(place, 'x.svg'), 'the files are not what they should be')
+        check(place.files() == ['poly.yaml', 'soft.yaml', 'x.csv', 'x.json', 'x.svg'], 'left %s' % place.files())
+
+
+@case
+def a_spec_that_is_wrong(place):
+    place.write('wrong.yaml', WRONG)
+    done = bench(place, 'soft.yaml', 'wrong.yaml', '--json=x.json', status=1)
+    check('wrong.yaml:2:13: error' in done.stderr and not done.stdout and 'x.json' not in place.files(), done.stdout + done.stderr)
+
+
+@case
+def a_machine_that_fails(place):
+    with open('/dev/full', 'w') as full:
+        bench(place, 'soft.yaml', '--lengths', '16', status=3, stdout=full)
+    bench(place, 'soft.yaml', '--lengths', '16', status=3, env={'ATTNC_CC': '/bin/false', 'XDG_CACHE_HOME': place.path('cache')})
+    os.mkdir(place.path('folder'))
+    done = bench(place, 'soft.yaml', '--plot', 'folder', status=3)
+    check(not done.stdout, 'measured first, then found that the file cannot be written')
+    check(not temporary_files(place.folder), 'left %s' % place.files())
+
+
+@case
+def explain_has_costs(place):
+    place.write('sketch.yaml', SKETCH)
+    text = place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k').stdout
+    rows = re.findall(r'^ +(16|4096) +(quadratic|linear) +(\S+) +(\S+) +(\S+) +(\S+) +(compute|memory)', text, re.M)
+    check([row[:2] for row in rows] == [('16', 'quadratic'), ('4096', 'linear')], text)
+    check('this machine' not in text and 'expected' not in text, 'it depends on the machine')
+    check(text == place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k', env={'OMP_NUM_THREADS': '7', 'HOME': '/'}).stdout, 'not the same each time')
+    text = place.attnc('explain', 'soft.yaml', '--machine', '--lengths', '512', '--threads', '1').stdout
+    check(re.search(r'this machine, 1 thread: [\d.]+ GFLOP/s, [\d.]+ GB/s', text), text)
+    check(re.search(r'^ +512 +quadratic.* (compute|memory) +[\d.]+ (µs|ms|s)$', text, re.M), text)
+
+
+@case
+def help_of_its_own(place):
+    text = place.attnc('bench', '--help').stdout
+    check(len(text.splitlines()) <= 24 and max(map(len, text.splitlines())) <= 80, 'it does not fit a screen')
+    for word in '--lengths --threads --heads --batch --document --seed --time --limit --json --csv --plot'.split():
+        check(word in text, 'no ' + word)
+
+
+# name: words, what the message has to name
+USAGE = {
+    'bench_without_spec': ((), ['bench']),
+    'bench_lengths_zero': (('soft.yaml', '--lengths', '0'), ['--lengths', "'0'"]),
+    'bench_lengths_fall': (('soft.yaml', '--lengths', '8..4'), ['8..4']),
+    'bench_lengths_too_large': (('soft.yaml', '--lengths', '65M'), ['64M', '65M']),
+    'bench_lengths_not_numbers': (('soft.yaml', '--lengths', '1,two'), ['1,two']),
+    'bench_lengths_end_in_a_comma': (('soft.yaml', '--lengths', '1,'), ["'1,'"]),
+    'bench_lengths_too_many': (('soft.yaml', '--lengths', ','.join(map(str, range(1, 66)))), ['64 numbers']),
+    'bench_heads_no_multiple': (('soft.yaml', '--heads', '8/3'), ['8/3']),
+    'bench_threads_zero': (('soft.yaml', '--threads', '1,0'), ['--threads', '1,0']),
+    'bench_batch_zero': (('soft.yaml', '--batch', '0'), ['--batch']),
+    'bench_time_negative': (('soft.yaml', '--time', '-1'), ['--time', "'-1'"]),
+    'bench_limit_not_a_number': (('soft.yaml', '--limit', 'nan'), ['--limit', 'nan']),
+    'bench_document_zero': (('soft.yaml', '--document', '0'), ['--document']),
+    'bench_two_on_standard_output': (('soft.yaml', '--json', '--csv'), ['--json', '--csv', 'standard output']),
+    'bench_two_in_one_file': (('soft.yaml', '--json=x', '--plot', 'x'), ['--json', '--plot', 'x']),
+    'bench_machine': (('soft.yaml', '--machine'), ['explain']),
+}
+
+
+def usage(folder, suite, name, words, needles):
+    place = Place(suite, folder, soft=SOFTMAX)
+    words = ('bench', *words)
+    done = place.attnc(*words, status=2)
+    says(suite, place, name, words, done, needles)
+    check(not done.stdout, 'a failure writes to standard output')
+
+
+def option_of_another(folder, suite):
+    place = Place(suite, folder, soft=SOFTMAX)
+    words = ('check', 'soft.yaml', '--lengths', '4')
+    says(suite, place, 'lengths_of_check', words, place.attnc(*words, status=2), ['bench', 'explain'])
+
+
+def run(folder, suite, function):
+    return function(Place(suite, folder, soft=SOFTMAX, poly=POLYNOMIAL))
+
+
+def register(suite):
+    for function in CASES:
+        suite.case('bench-' + function.__name__, run, suite, function)
+    for name, (words, needles) in USAGE.items():
+        suite.case('usage-' + name, usage, suite, name, words, needles)
+    suite.case('usage-lengths_of_check', option_of_another, suite)

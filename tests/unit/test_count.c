@@ -1,0 +1,208 @@
+/* What calls are counted to do: pairs against the region of the mask point by point, FLOPs against the formulas. */
+#include "compiler/compiler.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DOCUMENT = 70 };
+
+struct made {
+    struct arena *arena;
+    struct compilation c;
+};
+
+/* The spec's form, compiled; false where it has none. */
+static bool make(struct made *m, const char *text, bool linear)
+{
+    static struct target target;
+    target = *target_find("x86-64-v4");
+    m->arena = arena_new();
+    struct diagnostics *d = diagnostics_new(m->arena, "test.yaml", text, strlen(text));
+    struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .linear = linear};
+    m->c.meaning = build_graph(m->arena, spec, d);
+    m->c.graph = build_graph(m->arena, spec, d);
+    bool good = m->c.graph && passes_run(&m->c, NULL, NULL);
+    CU_ASSERT_TRUE_FATAL(good && diagnostics_errors(d) == 0);
+    return !linear || m->c.features > 0;
+}
+
+static struct counts count(const struct made *m, int64_t heads, int64_t members, int64_t n_q, int64_t n_k)
+{
+    struct counts counts;
+    count_work(&m->c, &(struct problem_size){2, heads, members, n_q, n_k}, DOCUMENT, 1 << 20, &counts);
+    return counts;
+}
+
+/* The pairs of a sum over keys, point by point. */
+static double pairs_by_points(const struct graph *g, int64_t heads, int64_t members, int64_t n_q, int64_t n_k)
+{
+    const struct module *m = g->module;
+    const struct problem_size size = {2, heads, members, n_q, n_k};
+    const struct value *sum = NULL;
+    int query = -1, key = -1, head[2] = {-1, -1};
+    int64_t index[MAX_AXES] = {0}, extent[MAX_AXES] = {0}, pairs = 0;
+    struct ids ids = {0};
+    double *id = arena_alloc(m->arena, (size_t)n_k * sizeof *id);
+    for (int64_t k = 0; k < n_k; k++) {
+        int64_t number = k / DOCUMENT;
+        id[k] = (double)number;
+    }
+    for (int a = 0; a < m->axes; a++) {
+        extent[a] = axis_extent(m, a, &size);
+        if (m->axis[a].source == SIZE_N_Q) query = a;
+        if (m->axis[a].source == SIZE_N_K) key = a;
+        if (m->axis[a].source == SIZE_KV_HEADS) head[0] = a;
+        if (m->axis[a].source == SIZE_MEMBERS) head[1] = a;
+    }
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].integers) ids_add(&ids, g->value[v].name, id, 1, n_k);
+        if (g->value[v].op == GRAPH_CONTRACT && value_has_axis(&g->value[v], query) && !value_has_axis(&g->value[v], key) &&
+            ref_uses_axis(&g->value[v].operand[1], key))
+            sum = &g->value[v];
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(sum);
+    const struct environment env = {.index = index, .size = extent, .ids = &ids};
+    for (int64_t h = 0; h < heads * members; h++) {
+        index[head[0]] = h / members;
+        index[head[1]] = h % members;
+        for (index[query] = 0; index[query] < n_q; index[query]++)
+            for (index[key] = 0; index[key] < n_k; index[key]++) pairs += !sum->where || expr_eval_int(sum->where, &env);
+    }
+    return 2 * (double)pairs;
+}
+
+static void expect_pairs(const char *name, const char *text)
+{
+    static const int64_t lengths[][2] = {{300, 300}, {1, 1}, {41, 190}, {200, 57}};
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        struct made m;
+        make(&m, text, false);
+        struct counts counts = count(&m, 2, 2, lengths[k][0], lengths[k][1]);
+        double expected = pairs_by_points(m.c.meaning, 2, 2, lengths[k][0], lengths[k][1]);
+        if (!counts.exact || counts.pairs != expected)
+            printf("%s, %lld queries and %lld keys: %.0f pairs, not %.0f\n", name, (long long)lengths[k][0], (long long)lengths[k][1], counts.pairs, expected);
+        CU_ASSERT_TRUE(counts.exact);
+        CU_ASSERT_EQUAL(counts.pairs, expected);
+        arena_free(m.arena);
+    }
+}
+
+#define SHAPE "similarity: softmax\nshape: {head_dim: 8, value_dim: 4}\n"
+
+static void pairs_of_masks(void)
+{
+    static const char *const masks[] = {"none",
+                                        "causal",
+                                        "{window: {left: 10, right: 3}}",
+                                        "{window: {left: 30, dilation: 3}}",
+                                        "{prefix: {length: 9}}",
+                                        "document",
+                                        "{all: [causal, document]}",
+                                        "{any: [document, {window: {left: 5, dilation: 2}}]}",
+                                        "{not: document}",
+                                        "{random: {block: 16, count: 2, seed: 3}}",
+                                        "{any: [{global: {count: 5}}, {window: {left: 7}}, {random: {block: 8, count: 1, seed: 1}}]}",
+                                        "{not: {random: {block: 16, count: 2, seed: 3}}}",
+                                        "{expr: \"(i * j) % 7 == 0\"}",
+                                        "{expr: \"j <= i + h\"}"};
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+        struct text text = {0};
+        text_add(&text, SHAPE "mask: %s\n", masks[k]);
+        expect_pairs(masks[k], text.data);
+        text_free(&text);
+    }
+}
+
+static void pairs_that_are_too_many(void)
+{
+    const int64_t n = 4000;
+    static const char *const masks[] = {"{expr: \"(i * j) % 3 == 0\"}", "{any: [{global: {count: 9}}, {random: {block: 4, count: 9, seed: 1}}]}"};
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+        struct text text = {0};
+        struct made m;
+        text_add(&text, SHAPE "mask: %s\n", masks[k]);
+        make(&m, text.data, false);
+        struct counts counts = count(&m, 1, 1, n, n);
+        double expected = pairs_by_points(m.c.meaning, 1, 1, n, n);
+        CU_ASSERT_FALSE(counts.exact);
+        CU_ASSERT_TRUE(fabs(counts.pairs - expected) < 0.05 * expected);
+        arena_free(m.arena);
+        text_free(&text);
+    }
+}
+
+/* FLOPs for a token of a head, of a linear form at a length that is a multiple of its chunks. */
+static double flops_of_token(const char *text, bool linear, int64_t n)
+{
+    struct made m;
+    CU_ASSERT_TRUE_FATAL(make(&m, text, linear));
+    double flops = count(&m, 1, 1, n, n).flops / 2 / (double)n;
+    arena_free(m.arena);
+    return flops;
+}
+
+static void flops_of_formulas(void)
+{
+    const double n = 4096, causal = (n + 1) / 2;
+    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nmask: causal\nshape: {head_dim: 64}\n", false, 4096), 4 * 64 * causal);
+    CU_ASSERT_EQUAL(flops_of_token("similarity: softmax\nshape: {head_dim: 64, value_dim: 16}\n", false, 4096), (2 * 64 + 2 * 16) * n);
+    CU_ASSERT_EQUAL(flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096), 4 * 64 * causal);
+    /* features that two columns of a packed power have in common count once; two halves of a sketch for the query and two for the key */
+    for (int r = 16; r <= 64; r *= 2) {
+        struct text text = {0};
+        text_add(&text, "similarity: {polysketch: {degree: 4, sketch: %d, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n", r);
+        double features = r * (r + 1) / 2.0, own = (128 + 1) / 2.0;
+        CU_ASSERT_EQUAL(flops_of_token(text.data, true, 4096), 4 * features * 65 + 4 * 64 * own + 4 * 2.0 * 64 * r);
+        text_free(&text);
+    }
+    CU_ASSERT_EQUAL(flops_of_token("similarity: {linear: {features: relu}}\nblock: 64\nmask: causal\nshape: {head_dim: 32}\n", true, 4096),
+                    4 * 32 * 33 + 4 * 32 * 65 / 2.0);
+    CU_ASSERT_EQUAL(flops_of_token("similarity: {linear: {features: relu}}\nmask: none\nshape: {head_dim: 32}\n", true, 4096), 4 * 32 * 33);
+}
+
+/* Each weight of a choice by position counts only where it is taken. */
+static void flops_of_choices(void)
+{
+    const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: causal\nshape: {head_dim: 64}\n";
+    double own = (128 + 1) / 2.0, all = (4096 + 1) / 2.0;
+    CU_ASSERT_EQUAL(flops_of_token(text, false, 4096), 2 * 64 * own + 2 * 16 * (all - own) + 2 * 64 * all + 4 * 2.0 * 64 * 16);
+}
+
+static void grouped_heads(void)
+{
+    struct made m;
+    make(&m, SHAPE "mask: causal\n", false);
+    struct counts one = count(&m, 1, 1, 100, 100), many = count(&m, 3, 2, 100, 100);
+    CU_ASSERT_EQUAL(many.flops, 6 * one.flops);
+    CU_ASSERT_EQUAL(one.bytes, 2 * 4.0 * 2 * (8 + 4) * 100);
+    CU_ASSERT_EQUAL(many.bytes, 2 * 4.0 * (6 + 3) * (8 + 4) * 100);
+    arena_free(m.arena);
+}
+
+static void library(void)
+{
+    for (const struct library_spec *s = library_specs; s->name; s++) {
+        for (int linear = 0; linear < 2; linear++) {
+            struct made m;
+            if (make(&m, s->text, linear)) {
+                struct counts counts = count(&m, 1, 1, 700, 700);
+                if (!(counts.flops > 0 && counts.work >= counts.flops && counts.bytes > 0))
+                    printf("%s: %g FLOPs, work %g\n", s->name, counts.flops, counts.work);
+                CU_ASSERT_TRUE(counts.flops > 0 && counts.work >= counts.flops && counts.bytes > 0);
+            }
+            arena_free(m.arena);
+        }
+    }
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {{"count/pairs", pairs_of_masks},       {"count/pairs_sampled", pairs_that_are_too_many},
+                                             {"count/formulas", flops_of_formulas}, {"count/choices", flops_of_choices},
+                                             {"count/heads", grouped_heads},        {"count/library", library}};
+    return unit_tests_run("count", tests, sizeof tests / sizeof *tests);
+}
