@@ -171,7 +171,7 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
             return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
-                constant *= a->extent[s];
+                constant *= a->extent[s] + (s + 1 == a->rank ? a->gap : 0);
             else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT)
                 constant *= x->m->axis[a->axes[s]].extent;
             else

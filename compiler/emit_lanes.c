@@ -21,6 +21,8 @@ static void exchange(struct emitter *x, int half)
     text_free(&lower);
 }
 
+enum { AHEAD = 64 }; /* rows: so far that they have come from memory by the time they are copied */
+
 static void one_function(struct emitter *x, const char *name, const char *stored, const char *load, const char *widened)
 {
     const char *target = x->c->target->attribute[0] ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
@@ -32,7 +34,7 @@ static void one_function(struct emitter *x, const char *name, const char *stored
     emit_line(x, "    for (int64_t k = 0; k < whole / %d * (deep / %d); k++) {", x->lanes, x->lanes);
     emit_line(x, "        const int64_t row = k / (deep / %d) * %d, column = k %% (deep / %d) * %d;", x->lanes, x->lanes, x->lanes, x->lanes);
     emit_line(x, "        vec_%s t[%d];", x->suffix, x->lanes);
-    emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) __builtin_prefetch(from + (row + r + %d) * from_row + column);", x->lanes, x->lanes);
+    emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) __builtin_prefetch(from + (row + r + %d) * from_row + column, 0, 2);", x->lanes, AHEAD);
     emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) t[r] = %s_%s(from + (row + r) * from_row + column);", x->lanes, load, x->suffix);
     for (int half = 1; half < x->lanes; half *= 2) exchange(x, half);
     emit_line(x, "        UNROLL for (int r = 0; r < %d; r++) store_%s(to + (column + r) * to_row + row, t[r]);", x->lanes, x->suffix);

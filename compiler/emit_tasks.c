@@ -91,6 +91,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                 bool slots = x->m->axis[array->axes[k]].source == SIZE_CHUNKS;
                 text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
                 if (!slots) text_add(out, ": %lld", (long long)array->extent[k]);
+                if (k + 1 == array->rank && array->gap) text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
             }
             text_add(out, "] */\n");
             continue;

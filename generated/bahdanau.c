@@ -30,9 +30,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 384000 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 384000 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 210432 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 405504 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 405504 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 231936 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp bahdanau.c … -lattnrt -lm */
 #include "bahdanau.h"
 
@@ -120,7 +120,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -222,7 +222,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -230,7 +230,7 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -253,23 +253,23 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256] */
-    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 250880); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 251904); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 252928); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 318464); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 69632); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 263168); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 264192); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 265216); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 266240); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 335872); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 102400); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
     dot0_v4(compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -282,8 +282,8 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -300,7 +300,7 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight + j * 256 + i, splat_v4(0.0f));
+                    store_v4(weight + j * 272 + i, splat_v4(0.0f));
                 }
             }
         }
@@ -309,9 +309,9 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v4 weight_in = (vec_v4){0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v4(load_v4(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
+                    weight_in += tanh_v4(load_v4(query + a * 272 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
-                store_v4(weight + j * 256 + i, load_v4(weight + j * 256 + i) + weight_in);
+                store_v4(weight + j * 272 + i, load_v4(weight + j * 272 + i) + weight_in);
             }
         }
         /* old_max = row_max */
@@ -326,9 +326,9 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 weight_0 = load_v4(weight + j * 256 + i);
+                    const vec_v4 weight_0 = load_v4(weight + j * 272 + i);
                     const vec_v4 weight_new1 = weight_0 * 1.442695f;
-                    store_v4(weight + j * 256 + i, weight_new1);
+                    store_v4(weight + j * 272 + i, weight_new1);
                     row_max_in[u] = max_v4(row_max_in[u], weight_new1);
                 }
             }
@@ -349,9 +349,9 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 row_max_5 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 weight_4 = load_v4(weight + j * 256 + i);
+                const vec_v4 weight_4 = load_v4(weight + j * 272 + i);
                 const vec_v4 weight_new6 = exp2_v4(weight_4 - row_max_5);
-                store_v4(weight + j * 256 + i, weight_new6);
+                store_v4(weight + j * 272 + i, weight_new6);
                 row_sum_in += weight_new6;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
@@ -364,11 +364,11 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
         const vec_v4 row_sum_7 = load_v4(row_sum + i);
         const mask_v4 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_7));
+            store_v4(sum + e * 272 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -428,7 +428,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -524,7 +524,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -532,7 +532,7 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -555,23 +555,23 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256] */
-    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 102400); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 249856); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 250880); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 251904); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 252928); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 318464); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 69632); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 263168); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 264192); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 265216); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 266240); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 335872); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 102400); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
     dot0_v3(compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -584,8 +584,8 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -602,7 +602,7 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight + j * 256 + i, splat_v3(0.0f));
+                    store_v3(weight + j * 272 + i, splat_v3(0.0f));
                 }
             }
         }
@@ -611,9 +611,9 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v3 weight_in = (vec_v3){0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v3(load_v3(query + a * 256 + i) + (key[a * 144 + j])) * compatibility_v[a];
+                    weight_in += tanh_v3(load_v3(query + a * 272 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
-                store_v3(weight + j * 256 + i, load_v3(weight + j * 256 + i) + weight_in);
+                store_v3(weight + j * 272 + i, load_v3(weight + j * 272 + i) + weight_in);
             }
         }
         /* old_max = row_max */
@@ -628,9 +628,9 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 weight_0 = load_v3(weight + j * 256 + i);
+                    const vec_v3 weight_0 = load_v3(weight + j * 272 + i);
                     const vec_v3 weight_new1 = weight_0 * 1.442695f;
-                    store_v3(weight + j * 256 + i, weight_new1);
+                    store_v3(weight + j * 272 + i, weight_new1);
                     row_max_in[u] = max_v3(row_max_in[u], weight_new1);
                 }
             }
@@ -651,9 +651,9 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 row_max_5 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 weight_4 = load_v3(weight + j * 256 + i);
+                const vec_v3 weight_4 = load_v3(weight + j * 272 + i);
                 const vec_v3 weight_new6 = exp2_v3(weight_4 - row_max_5);
-                store_v3(weight + j * 256 + i, weight_new6);
+                store_v3(weight + j * 272 + i, weight_new6);
                 row_sum_in += weight_new6;
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
@@ -666,11 +666,11 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
         const vec_v3 row_sum_7 = load_v3(row_sum + i);
         const mask_v3 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_7));
+            store_v3(sum + e * 272 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -728,7 +728,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -818,7 +818,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -826,7 +826,7 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -849,23 +849,23 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 128] */
-    float *const key = (float *)(void *)(work + 32768); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 69632); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 143360); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 32768); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 143872); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 144384); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 144896); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 177664); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 36864); /* [a: 64, j: 144] */
+    float *const weight = (float *)(void *)(work + 73728); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 156672); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 36864); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 157184); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 158208); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 195072); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 69632); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 73728); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[a][i] = sum over d of compatibility_wq * q_tile */
     dot0_any(compatibility_wq, q_tile, query);
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -878,8 +878,8 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -896,7 +896,7 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight + j * 128 + i, splat_any(0.0f));
+                    store_any(weight + j * 144 + i, splat_any(0.0f));
                 }
             }
         }
@@ -905,9 +905,9 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_any weight_in = (vec_any){0};
                 for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_any(load_any(query + a * 128 + i) + (key[a * 144 + j])) * compatibility_v[a];
+                    weight_in += tanh_any(load_any(query + a * 144 + i) + (key[a * 144 + j])) * compatibility_v[a];
                 }
-                store_any(weight + j * 128 + i, load_any(weight + j * 128 + i) + weight_in);
+                store_any(weight + j * 144 + i, load_any(weight + j * 144 + i) + weight_in);
             }
         }
         /* old_max = row_max */
@@ -922,9 +922,9 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any weight_0 = load_any(weight + j * 128 + i);
+                    const vec_any weight_0 = load_any(weight + j * 144 + i);
                     const vec_any weight_new1 = weight_0 * 1.442695f;
-                    store_any(weight + j * 128 + i, weight_new1);
+                    store_any(weight + j * 144 + i, weight_new1);
                     row_max_in[u] = max_any(row_max_in[u], weight_new1);
                 }
             }
@@ -945,9 +945,9 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any row_max_5 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any weight_4 = load_any(weight + j * 128 + i);
+                const vec_any weight_4 = load_any(weight + j * 144 + i);
                 const vec_any weight_new6 = exp2_any(weight_4 - row_max_5);
-                store_any(weight + j * 128 + i, weight_new6);
+                store_any(weight + j * 144 + i, weight_new6);
                 row_sum_in += weight_new6;
             }
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
@@ -960,11 +960,11 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
         const vec_any row_sum_7 = load_any(row_sum + i);
         const mask_any t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_7));
+            store_any(sum + e * 144 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* ==== which of them this machine runs ==== */
@@ -979,13 +979,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = bahdanau_rows_v4, .tile = 256, .own = 384000};
+        return (struct version){.rows = bahdanau_rows_v4, .tile = 256, .own = 405504};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = bahdanau_rows_v3, .tile = 256, .own = 384000};
+        return (struct version){.rows = bahdanau_rows_v3, .tile = 256, .own = 405504};
 #endif
-    return (struct version){.rows = bahdanau_rows_any, .tile = 128, .own = 210432};
+    return (struct version){.rows = bahdanau_rows_any, .tile = 128, .own = 231936};
 }
 
 static size_t bytes_a_thread(const struct version *v)

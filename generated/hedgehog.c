@@ -48,12 +48,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 277 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 633856 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 353856 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 331776 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 388672 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #include "hedgehog.h"
 
@@ -160,7 +160,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -262,7 +262,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -270,11 +270,11 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -316,32 +316,32 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256] */
-    float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 132096); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 65536); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 168960); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 205824); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 65536); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 205824); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 205824); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 353280); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 500736); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 501760); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 502784); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 568320); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 70656); /* [c: 64, i: 256 of 272] */
+    float *const query_4 = (float *)(void *)(work + 140288); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 140288); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 140288); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 69632); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 177152); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 214016); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 69632); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 214016); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 528384); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 168960); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 177152); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
     dot0_v4(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
@@ -356,7 +356,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         for (int64_t c = 0; c < 64; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 256 + i));
+                query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 272 + i));
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -372,8 +372,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         const vec_v4 query_2_0 = load_v4(query_2 + i);
         vec_v4 query_4_in = (vec_v4){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 256 + i) - query_2_0);
-            store_v4(query_3 + c * 256 + i, query_3_new1);
+            const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 272 + i) - query_2_0);
+            store_v4(query_3 + c * 272 + i, query_3_new1);
             query_4_in += query_3_new1;
         }
         store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
@@ -387,10 +387,10 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         const vec_v4 query_4_2 = load_v4(query_4 + i);
         vec_v4 query_7_in = load_v4(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v4(query_3 + c * 256 + i, load_v4(query_3 + c * 256 + i) / query_4_2);
-            const vec_v4 query_3 = load_v4(query + c * 256 + i);
+            store_v4(query_3 + c * 272 + i, load_v4(query_3 + c * 272 + i) / query_4_2);
+            const vec_v4 query_3 = load_v4(query + c * 272 + i);
             const vec_v4 query_new4 = -query_3;
-            store_v4(query + c * 256 + i, query_new4);
+            store_v4(query + c * 272 + i, query_new4);
             query_7_in = max_v4(query_7_in, query_new4);
         }
         store_v4(query_7 + i, query_7_in);
@@ -404,9 +404,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         const vec_v4 query_7_6 = load_v4(query_7 + i);
         vec_v4 query_9_in = (vec_v4){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v4 query_5 = load_v4(query + c * 256 + i);
+            const vec_v4 query_5 = load_v4(query + c * 272 + i);
             const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
-            store_v4(query + c * 256 + i, query_new7);
+            store_v4(query + c * 272 + i, query_new7);
             query_9_in += query_new7;
         }
         store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
@@ -415,7 +415,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_9_8 = load_v4(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v4(query + c * 256 + i, load_v4(query + c * 256 + i) / query_9_8);
+            store_v4(query + c * 272 + i, load_v4(query + c * 272 + i) / query_9_8);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -427,8 +427,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -523,7 +523,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) + load_v4(score_2 + j * 256 + i));
+                    store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) + load_v4(score_2 + j * 272 + i));
                 }
             }
         }
@@ -533,7 +533,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -546,7 +546,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -561,11 +561,11 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         const vec_v4 row_sum_20 = load_v4(row_sum + i);
         const mask_v4 t_21 = row_sum_20 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_21, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_20));
+            store_v4(sum + e * 272 + i, pick_v4(t_21, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_20));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -615,12 +615,12 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
     float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 16) {
-        store_v4(state + (chunk - chunk0) * 8320 + f, splat_v4(0.0f));
+        store_v4(state + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -721,10 +721,10 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 8320 + f] += total;
+            state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
+        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -736,8 +736,8 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -746,16 +746,16 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new9 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 8320 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 8320 + f, before_new9);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 8336 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 8336 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
+                    store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
                 }
             }
         }
@@ -782,8 +782,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
@@ -908,7 +908,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
                         store_v4(query_11 + f * 64 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -921,7 +921,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_v4(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
+            dot6_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1143,7 +1143,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1239,7 +1239,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -1247,11 +1247,11 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -1293,32 +1293,32 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256] */
-    float *const query_2 = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 66560); /* [c: 64, i: 256] */
-    float *const query_4 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 65536); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 132096); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 132096); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 65536); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 168960); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 205824); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 65536); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 205824); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 205824); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 353280); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 500736); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 501760); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 502784); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 568320); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const query_3 = (float *)(void *)(work + 70656); /* [c: 64, i: 256 of 272] */
+    float *const query_4 = (float *)(void *)(work + 140288); /* [i: 256] */
+    float *const query_7 = (float *)(void *)(work + 69632); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 140288); /* [i: 256] */
+    float *const key = (float *)(void *)(work + 140288); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 69632); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 177152); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 214016); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 69632); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 214016); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 528384); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 168960); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 177152); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
     dot0_v3(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
@@ -1333,7 +1333,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         for (int64_t c = 0; c < 64; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 256 + i));
+                query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 272 + i));
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1349,8 +1349,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         const vec_v3 query_2_0 = load_v3(query_2 + i);
         vec_v3 query_4_in = (vec_v3){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 256 + i) - query_2_0);
-            store_v3(query_3 + c * 256 + i, query_3_new1);
+            const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 272 + i) - query_2_0);
+            store_v3(query_3 + c * 272 + i, query_3_new1);
             query_4_in += query_3_new1;
         }
         store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
@@ -1364,10 +1364,10 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         const vec_v3 query_4_2 = load_v3(query_4 + i);
         vec_v3 query_7_in = load_v3(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v3(query_3 + c * 256 + i, load_v3(query_3 + c * 256 + i) / query_4_2);
-            const vec_v3 query_3 = load_v3(query + c * 256 + i);
+            store_v3(query_3 + c * 272 + i, load_v3(query_3 + c * 272 + i) / query_4_2);
+            const vec_v3 query_3 = load_v3(query + c * 272 + i);
             const vec_v3 query_new4 = -query_3;
-            store_v3(query + c * 256 + i, query_new4);
+            store_v3(query + c * 272 + i, query_new4);
             query_7_in = max_v3(query_7_in, query_new4);
         }
         store_v3(query_7 + i, query_7_in);
@@ -1381,9 +1381,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         const vec_v3 query_7_6 = load_v3(query_7 + i);
         vec_v3 query_9_in = (vec_v3){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v3 query_5 = load_v3(query + c * 256 + i);
+            const vec_v3 query_5 = load_v3(query + c * 272 + i);
             const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
-            store_v3(query + c * 256 + i, query_new7);
+            store_v3(query + c * 272 + i, query_new7);
             query_9_in += query_new7;
         }
         store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
@@ -1392,7 +1392,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_9_8 = load_v3(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v3(query + c * 256 + i, load_v3(query + c * 256 + i) / query_9_8);
+            store_v3(query + c * 272 + i, load_v3(query + c * 272 + i) / query_9_8);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1404,8 +1404,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1500,7 +1500,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) + load_v3(score_2 + j * 256 + i));
+                    store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) + load_v3(score_2 + j * 272 + i));
                 }
             }
         }
@@ -1510,7 +1510,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1523,7 +1523,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1538,11 +1538,11 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         const vec_v3 row_sum_20 = load_v3(row_sum + i);
         const mask_v3 t_21 = row_sum_20 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_21, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_20));
+            store_v3(sum + e * 272 + i, pick_v3(t_21, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_20));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1592,12 +1592,12 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
     float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 8) {
-        store_v3(state + (chunk - chunk0) * 8320 + f, splat_v3(0.0f));
+        store_v3(state + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1698,10 +1698,10 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 8320 + f] += total;
+            state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
+        dot5_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -1713,8 +1713,8 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -1723,16 +1723,16 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new9 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 8320 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 8320 + f, before_new9);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 8336 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 8336 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e), splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
+                    store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
                 }
             }
         }
@@ -1759,8 +1759,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
@@ -1885,7 +1885,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
                         store_v3(query_11 + f * 64 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1898,7 +1898,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_v3(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
+            dot6_v3(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2117,7 +2117,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -2207,7 +2207,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -2215,11 +2215,11 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
@@ -2261,32 +2261,32 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 128] */
-    float *const query_2 = (float *)(void *)(work + 32768); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 33280); /* [c: 64, i: 128] */
-    float *const query_4 = (float *)(void *)(work + 66048); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 32768); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 66048); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 66048); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 102912); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 103488); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 140352); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 102912); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 140352); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 140352); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 214080); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 32768); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 287808); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 288320); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 321088); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 128 of 144] */
+    float *const query_2 = (float *)(void *)(work + 36864); /* [i: 128] */
+    float *const query_3 = (float *)(void *)(work + 37376); /* [c: 64, i: 128 of 144] */
+    float *const query_4 = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const query_7 = (float *)(void *)(work + 36864); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 74240); /* [i: 128] */
+    float *const key = (float *)(void *)(work + 74240); /* [c: 64, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 111104); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 111680); /* [c: 64, j: 144] */
+    float *const key_4 = (float *)(void *)(work + 148544); /* [j: 144] */
+    float *const key_7 = (float *)(void *)(work + 111104); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 148544); /* [j: 144] */
+    float *const score = (float *)(void *)(work + 148544); /* [j: 144, i: 128 of 144] */
+    float *const score_2 = (float *)(void *)(work + 231488); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 36864); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 314432); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 314944); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 351808); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 102912); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 111104); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[c][i] = sum over d of features_wq * q_tile */
     dot0_any(features_wq, q_tile, query);
     /* query_2 = -INFINITY */
@@ -2301,7 +2301,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         for (int64_t c = 0; c < 64; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 128 + i));
+                query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 144 + i));
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2317,8 +2317,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         const vec_any query_2_0 = load_any(query_2 + i);
         vec_any query_4_in = (vec_any){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_any query_3_new1 = exp_any(load_any(query + c * 128 + i) - query_2_0);
-            store_any(query_3 + c * 128 + i, query_3_new1);
+            const vec_any query_3_new1 = exp_any(load_any(query + c * 144 + i) - query_2_0);
+            store_any(query_3 + c * 144 + i, query_3_new1);
             query_4_in += query_3_new1;
         }
         store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
@@ -2332,10 +2332,10 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         const vec_any query_4_2 = load_any(query_4 + i);
         vec_any query_7_in = load_any(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_any(query_3 + c * 128 + i, load_any(query_3 + c * 128 + i) / query_4_2);
-            const vec_any query_3 = load_any(query + c * 128 + i);
+            store_any(query_3 + c * 144 + i, load_any(query_3 + c * 144 + i) / query_4_2);
+            const vec_any query_3 = load_any(query + c * 144 + i);
             const vec_any query_new4 = -query_3;
-            store_any(query + c * 128 + i, query_new4);
+            store_any(query + c * 144 + i, query_new4);
             query_7_in = max_any(query_7_in, query_new4);
         }
         store_any(query_7 + i, query_7_in);
@@ -2349,9 +2349,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         const vec_any query_7_6 = load_any(query_7 + i);
         vec_any query_9_in = (vec_any){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_any query_5 = load_any(query + c * 128 + i);
+            const vec_any query_5 = load_any(query + c * 144 + i);
             const vec_any query_new7 = exp_any(query_5 - query_7_6);
-            store_any(query + c * 128 + i, query_new7);
+            store_any(query + c * 144 + i, query_new7);
             query_9_in += query_new7;
         }
         store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
@@ -2360,7 +2360,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_9_8 = load_any(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_any(query + c * 128 + i, load_any(query + c * 128 + i) / query_9_8);
+            store_any(query + c * 144 + i, load_any(query + c * 144 + i) / query_9_8);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2372,8 +2372,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2468,7 +2468,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(score + j * 128 + i, load_any(score + j * 128 + i) + load_any(score_2 + j * 128 + i));
+                    store_any(score + j * 144 + i, load_any(score + j * 144 + i) + load_any(score_2 + j * 144 + i));
                 }
             }
         }
@@ -2478,7 +2478,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_19 = (i0 + i + lane_any) + t_18;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2491,7 +2491,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2506,11 +2506,11 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         const vec_any row_sum_20 = load_any(row_sum + i);
         const mask_any t_21 = row_sum_20 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_21, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_20));
+            store_any(sum + e * 144 + i, pick_any(t_21, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_20));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2560,12 +2560,12 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
     float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 4) {
-        store_any(state + (chunk - chunk0) * 8320 + f, splat_any(0.0f));
+        store_any(state + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -2666,10 +2666,10 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 8320 + f] += total;
+            state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8320);
+        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -2681,8 +2681,8 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
     float *const carried_rest = (float *)(void *)(part->shared + 512); /* [f: 128] */
     float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
@@ -2691,17 +2691,17 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new9 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 8320 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 8320 + f, before_new9);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 8336 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 8336 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 8320 + f * 64 + e, before_2_new10);
+                    store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
                 }
             }
         }
@@ -2728,8 +2728,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128] */
-    float *const state_2 = (float *)(void *)(part->slots + 512); /* [chunk, f: 128, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
@@ -2855,7 +2855,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 +
                             i);
                         store_any(query_11 + f * 64 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8320 + f]);
+                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2868,7 +2868,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_any(state_2 + (chunk - chunk0) * 8320, query_11, query_13);
+            dot6_any(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -3050,18 +3050,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
-        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 633856};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 668672};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
-        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 633856};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 668672};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33280, .slots = 4};
-    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 353856};
+    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 388672};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -26,11 +26,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 182 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_elu.c … -lattnrt -lm */
 #include "linear_elu.h"
@@ -138,7 +138,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -240,11 +240,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -280,24 +280,24 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
-            store_v4(q_tile + d * 256 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0, splat_v4(0.0f)))));
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
+            store_v4(q_tile + d * 272 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0, splat_v4(0.0f)))));
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -309,8 +309,8 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -336,7 +336,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -349,7 +349,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -364,11 +364,11 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         const vec_v4 row_sum_4 = load_v4(row_sum + i);
         const mask_v4 t_5 = row_sum_4 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_5, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_4));
+            store_v4(sum + e * 272 + i, pick_v4(t_5, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_4));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -695,7 +695,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -791,11 +791,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -831,24 +831,24 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
-            store_v3(q_tile + d * 256 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0, splat_v3(0.0f)))));
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
+            store_v3(q_tile + d * 272 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0, splat_v3(0.0f)))));
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -860,8 +860,8 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -887,7 +887,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -900,7 +900,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -915,11 +915,11 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         const vec_v3 row_sum_4 = load_v3(row_sum + i);
         const mask_v3 t_5 = row_sum_4 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_5, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_4));
+            store_v3(sum + e * 272 + i, pick_v3(t_5, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_4));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1243,7 +1243,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1333,11 +1333,11 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1373,24 +1373,24 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 194560); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
-            store_any(q_tile + d * 128 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0, splat_any(0.0f)))));
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
+            store_any(q_tile + d * 144 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0, splat_any(0.0f)))));
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1402,8 +1402,8 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1429,7 +1429,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_3 = (i0 + i + lane_any) + t_2;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -1442,7 +1442,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1457,11 +1457,11 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         const vec_any row_sum_4 = load_any(row_sum + i);
         const mask_any t_5 = row_sum_4 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_5, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_4));
+            store_any(sum + e * 144 + i, pick_any(t_5, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_4));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1750,17 +1750,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = linear_elu_linear_v4, .tile = 0, .own = 45440, .shared = 33280, .slot = 16640, .slots = 4};
-        return (struct version){.rows = linear_elu_rows_v4, .tile = 256, .own = 382976};
+        return (struct version){.rows = linear_elu_rows_v4, .tile = 256, .own = 404480};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = linear_elu_linear_v3, .tile = 0, .own = 45440, .shared = 33280, .slot = 16640, .slots = 4};
-        return (struct version){.rows = linear_elu_rows_v3, .tile = 256, .own = 382976};
+        return (struct version){.rows = linear_elu_rows_v3, .tile = 256, .own = 404480};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = linear_elu_linear_any, .tile = 0, .own = 45440, .shared = 33280, .slot = 16640, .slots = 4};
-    return (struct version){.rows = linear_elu_rows_any, .tile = 128, .own = 209920};
+    return (struct version){.rows = linear_elu_rows_any, .tile = 128, .own = 231424};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -32,12 +32,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 70 keys on: the weight is an inner product of 65 features, whose sum over keys is a state of 65 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 256 queries and 144 keys; 234880 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 256 queries and 144 keys; 234880 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
-     generic    linear    tiles of 128 queries and 144 keys; 176064 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
+     generic    linear    tiles of 128 queries and 144 keys; 176576 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
 #include "linear_taylor.h"
 
@@ -124,7 +124,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -226,11 +226,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -238,7 +238,7 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int6
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 65, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 65, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -260,19 +260,19 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -285,7 +285,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
                 query_in[u] += q_tile_0 * q_tile_0;
             }
         }
@@ -297,7 +297,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_1);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_1);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -309,8 +309,8 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -358,9 +358,9 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_4 = load_v4(score + j * 256 + i);
+                    const vec_v4 score_4 = load_v4(score + j * 272 + i);
                     const vec_v4 score_new5 = score_4 + 1.0f;
-                    store_v4(score + j * 256 + i, score_new5);
+                    store_v4(score + j * 272 + i, score_new5);
                     row_sum_in[u] += score_new5;
                 }
             }
@@ -376,11 +376,11 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
         const vec_v4 row_sum_6 = load_v4(row_sum + i);
         const mask_v4 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_6));
+            store_v4(sum + e * 272 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -541,16 +541,16 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(part->work + 66560); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(part->work + 67584); /* [e: 64, i: 256] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256 of 272] */
+    float *const query_4 = (float *)(void *)(part->work + 70720); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(part->work + 71744); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 67584); /* [d: 64, i: 256] */
+    float *const q_tile = (float *)(void *)(part->work + 71744); /* [d: 64, i: 256 of 272] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -563,7 +563,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_2 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_2 = load_v4(q_tile + d * 272 + i);
                 query_in[u] += q_tile_2 * q_tile_2;
             }
         }
@@ -575,7 +575,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_4 = 0.0f */
@@ -590,8 +590,8 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 256 + i) : splat_v4(1.0f);
-                store_v4(query_3 + f * 256 + i, query_3_new4);
+                const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 272 + i) : splat_v4(1.0f);
+                store_v4(query_3 + f * 272 + i, query_3_new4);
                 query_4_in[u] += query_3_new4 * carried[f];
             }
         }
@@ -606,11 +606,11 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         const vec_v4 query_4_5 = load_v4(query_4 + i);
         const mask_v4 t_6 = query_4_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(query_5 + e * 256 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(query_5 + e * 256 + i) / query_4_5));
+            store_v4(query_5 + e * 272 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(query_5 + e * 272 + i) / query_4_5));
         }
     }
     /* out = query_5, transposed back */
-    transpose_v4(query_5, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(query_5, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* All of a head: every thread whose part this is calls it. */
@@ -671,7 +671,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -767,11 +767,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -779,7 +779,7 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int6
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 65, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 65, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -801,19 +801,19 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -826,7 +826,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
                 query_in[u] += q_tile_0 * q_tile_0;
             }
         }
@@ -838,7 +838,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_1);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_1);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -850,8 +850,8 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -899,9 +899,9 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_4 = load_v3(score + j * 256 + i);
+                    const vec_v3 score_4 = load_v3(score + j * 272 + i);
                     const vec_v3 score_new5 = score_4 + 1.0f;
-                    store_v3(score + j * 256 + i, score_new5);
+                    store_v3(score + j * 272 + i, score_new5);
                     row_sum_in[u] += score_new5;
                 }
             }
@@ -917,11 +917,11 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
         const vec_v3 row_sum_6 = load_v3(row_sum + i);
         const mask_v3 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_6));
+            store_v3(sum + e * 272 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1082,16 +1082,16 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256] */
-    float *const query_4 = (float *)(void *)(part->work + 66560); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(part->work + 67584); /* [e: 64, i: 256] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256 of 272] */
+    float *const query_4 = (float *)(void *)(part->work + 70720); /* [i: 256] */
+    float *const query_5 = (float *)(void *)(part->work + 71744); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 67584); /* [d: 64, i: 256] */
+    float *const q_tile = (float *)(void *)(part->work + 71744); /* [d: 64, i: 256 of 272] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -1104,7 +1104,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_2 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_2 = load_v3(q_tile + d * 272 + i);
                 query_in[u] += q_tile_2 * q_tile_2;
             }
         }
@@ -1116,7 +1116,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_4 = 0.0f */
@@ -1131,8 +1131,8 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 256 + i) : splat_v3(1.0f);
-                store_v3(query_3 + f * 256 + i, query_3_new4);
+                const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 272 + i) : splat_v3(1.0f);
+                store_v3(query_3 + f * 272 + i, query_3_new4);
                 query_4_in[u] += query_3_new4 * carried[f];
             }
         }
@@ -1147,11 +1147,11 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         const vec_v3 query_4_5 = load_v3(query_4 + i);
         const mask_v3 t_6 = query_4_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(query_5 + e * 256 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(query_5 + e * 256 + i) / query_4_5));
+            store_v3(query_5 + e * 272 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(query_5 + e * 272 + i) / query_4_5));
         }
     }
     /* out = query_5, transposed back */
-    transpose_v3(query_5, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(query_5, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* All of a head: every thread whose part this is calls it. */
@@ -1209,7 +1209,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1299,11 +1299,11 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1311,7 +1311,7 @@ APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_ste
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 65, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 65, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1333,19 +1333,19 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     const int64_t v_row = call->p.v.row;
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 194560); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -1358,7 +1358,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
                 query_in[u] += q_tile_0 * q_tile_0;
             }
         }
@@ -1370,7 +1370,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = 1.0f / sqrt_any(load_any(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_1);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_1);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1382,8 +1382,8 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1431,9 +1431,9 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_4 = load_any(score + j * 128 + i);
+                    const vec_any score_4 = load_any(score + j * 144 + i);
                     const vec_any score_new5 = score_4 + 1.0f;
-                    store_any(score + j * 128 + i, score_new5);
+                    store_any(score + j * 144 + i, score_new5);
                     row_sum_in[u] += score_new5;
                 }
             }
@@ -1449,11 +1449,11 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
         const vec_any row_sum_6 = load_any(row_sum + i);
         const mask_any t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_6));
+            store_any(sum + e * 144 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1615,16 +1615,16 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
     float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 128] */
-    float *const query_4 = (float *)(void *)(part->work + 33280); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(part->work + 33792); /* [e: 64, i: 128] */
+    float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 128 of 144] */
+    float *const query_4 = (float *)(void *)(part->work + 37440); /* [i: 128] */
+    float *const query_5 = (float *)(void *)(part->work + 37952); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 33792); /* [d: 64, i: 128] */
+    float *const q_tile = (float *)(void *)(part->work + 37952); /* [d: 64, i: 128 of 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -1637,7 +1637,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_2 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_2 = load_any(q_tile + d * 144 + i);
                 query_in[u] += q_tile_2 * q_tile_2;
             }
         }
@@ -1649,7 +1649,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_3 = 1.0f / sqrt_any(load_any(query + i));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
         }
     }
     /* query_4 = 0.0f */
@@ -1664,8 +1664,8 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 128 + i) : splat_any(1.0f);
-                store_any(query_3 + f * 128 + i, query_3_new4);
+                const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 144 + i) : splat_any(1.0f);
+                store_any(query_3 + f * 144 + i, query_3_new4);
                 query_4_in[u] += query_3_new4 * carried[f];
             }
         }
@@ -1680,11 +1680,11 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         const vec_any query_4_5 = load_any(query_4 + i);
         const mask_any t_6 = query_4_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(query_5 + e * 128 + i, pick_any(t_6, splat_any(0.0f), load_any(query_5 + e * 128 + i) / query_4_5));
+            store_any(query_5 + e * 144 + i, pick_any(t_6, splat_any(0.0f), load_any(query_5 + e * 144 + i) / query_4_5));
         }
     }
     /* out = query_5, transposed back */
-    transpose_any(query_5, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(query_5, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* All of a head: every thread whose part this is calls it. */
@@ -1723,18 +1723,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960, .slots = 4};
-        return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 382976};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v4, .tile = 0, .own = 141376, .shared = 33920, .slot = 16960, .slots = 4};
+        return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 404480};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 133120, .shared = 33920, .slot = 16960, .slots = 4};
-        return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 382976};
+        if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_v3, .tile = 0, .own = 141376, .shared = 33920, .slot = 16960, .slots = 4};
+        return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 404480};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74304, .shared = 33920, .slot = 16960, .slots = 4};
-    return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 209920};
+    if (n_k >= CROSSOVER) return (struct version){.head = linear_taylor_linear_any, .tile = 0, .own = 74816, .shared = 33920, .slot = 16960, .slots = 4};
+    return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 231424};
 }
 
 static size_t bytes_a_thread(const struct version *v)

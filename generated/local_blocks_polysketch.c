@@ -39,11 +39,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 652 keys on: the weight is an inner product of 144 features, whose sum over keys is a state of 144 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 306176 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 306176 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 157696 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 176128 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
 #include "local_blocks_polysketch.h"
@@ -125,7 +125,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -227,7 +227,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 16, 4, 64, a, 1, 16, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 16, 4, 64, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -235,11 +235,11 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 16, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 16, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -281,23 +281,23 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256] */
-    float *const query_2 = (float *)(void *)(work + 16384); /* [r: 16, i: 256] */
-    float *const key = (float *)(void *)(work + 16384); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 25600); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 25600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 173056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 174080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 175104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 240640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 17408); /* [r: 16, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 184320); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 35840); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
     dot0_v4(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -306,7 +306,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 16; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + r * 256 + i, (load_v4(query + r * 256 + i) * load_v4(query_2 + r * 256 + i)) * 0.25f);
+                store_v4(query + r * 272 + i, (load_v4(query + r * 272 + i) * load_v4(query_2 + r * 272 + i)) * 0.25f);
             }
         }
     }
@@ -319,8 +319,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -349,8 +349,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 256 + i);
-                    store_v4(score + j * 256 + i, score_0 * score_0);
+                    const vec_v4 score_0 = load_v4(score + j * 272 + i);
+                    store_v4(score + j * 272 + i, score_0 * score_0);
                 }
             }
         }
@@ -365,8 +365,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 const ints_v4 t_5 = t_4 + (-31);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v4),
-                        load_v4(score + j * 256 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v4),
+                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -378,7 +378,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -393,11 +393,11 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         const vec_v4 t_7 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_8 = t_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_7));
+            store_v4(sum + e * 272 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -770,7 +770,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -866,7 +866,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 16, 4, 64, a, 1, 16, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 16, 4, 64, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -874,11 +874,11 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 16, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 16, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -920,23 +920,23 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256] */
-    float *const query_2 = (float *)(void *)(work + 16384); /* [r: 16, i: 256] */
-    float *const key = (float *)(void *)(work + 16384); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 25600); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 25600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 173056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 174080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 175104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 240640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 17408); /* [r: 16, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 184320); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 35840); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
     dot0_v3(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -945,7 +945,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 16; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + r * 256 + i, (load_v3(query + r * 256 + i) * load_v3(query_2 + r * 256 + i)) * 0.25f);
+                store_v3(query + r * 272 + i, (load_v3(query + r * 272 + i) * load_v3(query_2 + r * 272 + i)) * 0.25f);
             }
         }
     }
@@ -958,8 +958,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -988,8 +988,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 256 + i);
-                    store_v3(score + j * 256 + i, score_0 * score_0);
+                    const vec_v3 score_0 = load_v3(score + j * 272 + i);
+                    store_v3(score + j * 272 + i, score_0 * score_0);
                 }
             }
         }
@@ -1004,8 +1004,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 const ints_v3 t_5 = t_4 + (-31);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v3),
-                        load_v3(score + j * 256 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_v3),
+                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -1017,7 +1017,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1032,11 +1032,11 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         const vec_v3 t_7 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_8 = t_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_7));
+            store_v3(sum + e * 272 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1406,7 +1406,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1496,7 +1496,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 16, 4, 64, a, 1, 16, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 16, 4, 64, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -1504,11 +1504,11 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 16, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 16, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
@@ -1550,23 +1550,23 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 128] */
-    float *const query_2 = (float *)(void *)(work + 8192); /* [r: 16, i: 128] */
-    float *const key = (float *)(void *)(work + 8192); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 17408); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 91136); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 91648); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 124928); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 128 of 144] */
+    float *const query_2 = (float *)(void *)(work + 9216); /* [r: 16, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 9216); /* [r: 16, j: 144] */
+    float *const key_2 = (float *)(void *)(work + 18432); /* [r: 16, j: 144] */
+    float *const score = (float *)(void *)(work + 18432); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 101376); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 101888); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 102400); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 139264); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 26624); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 18432); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 27648); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[r][i] = sum over d of sketch_g1 * q_tile */
     dot0_any(sketch_g1, q_tile, query);
     /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -1575,7 +1575,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 16; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + r * 128 + i, (load_any(query + r * 128 + i) * load_any(query_2 + r * 128 + i)) * 0.25f);
+                store_any(query + r * 144 + i, (load_any(query + r * 144 + i) * load_any(query_2 + r * 144 + i)) * 0.25f);
             }
         }
     }
@@ -1588,8 +1588,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1618,8 +1618,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 128 + i);
-                    store_any(score + j * 128 + i, score_0 * score_0);
+                    const vec_any score_0 = load_any(score + j * 144 + i);
+                    store_any(score + j * 144 + i, score_0 * score_0);
                 }
             }
         }
@@ -1634,8 +1634,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 const ints_any t_5 = t_4 + (-31);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_any),
-                        load_any(score + j * 128 + i), splat_any(0.0f)));
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) & (t_6 <= t_4)), mask_any),
+                        load_any(score + j * 144 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -1647,7 +1647,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1662,11 +1662,11 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         const vec_any t_7 = load_any(row_sum + i) + 1.0f;
         const mask_any t_8 = t_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 128 + i) / t_7));
+            store_any(sum + e * 144 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 144 + i) / t_7));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2024,17 +2024,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 306176};
+        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 324608};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 306176};
+        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 324608};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
-    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 157696};
+    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 176128};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -38,12 +38,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 45 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 757760 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 485440 bytes of workspace a thread
-     generic    linear    tiles of 16 queries and 16 keys; 520576 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 519232 bytes of workspace a thread
+     generic    linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #include "performer_positive.h"
 
@@ -141,7 +141,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -243,7 +243,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -251,7 +251,7 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
@@ -289,26 +289,26 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
     float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 263168); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 328704); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 623616); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 279552); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 345088); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 649216); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const weight_2 = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 624640); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 625664); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 626688); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 64, i: 256] */
+    float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 651264); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 476160); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 492544); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_2 + i, splat_v4(0.0f));
@@ -321,9 +321,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
                 const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v4(q_tile + d * 256 + i, q_tile_new1);
+                store_v4(q_tile + d * 272 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -335,7 +335,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * 1.442695f);
+                store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * 1.442695f);
             }
         }
     }
@@ -345,7 +345,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_v4(query_4 + c * 256 + i, load_v4(query_4 + c * 256 + i) - t_2);
+            store_v4(query_4 + c * 272 + i, load_v4(query_4 + c * 272 + i) - t_2);
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -366,8 +366,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -413,18 +413,18 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight + j * 256 + i, splat_v4(-FLT_MAX));
+                    store_v4(weight + j * 272 + i, splat_v4(-FLT_MAX));
                 }
             }
         }
         /* weight max= query_4 + key_3 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_in = load_v4(weight + j * 256 + i);
+                vec_v4 weight_in = load_v4(weight + j * 272 + i);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v4(weight_in, load_v4(query_4 + c * 256 + i) + (key_3[c * 144 + j]));
+                    weight_in = max_v4(weight_in, load_v4(query_4 + c * 272 + i) + (key_3[c * 144 + j]));
                 }
-                store_v4(weight + j * 256 + i, weight_in);
+                store_v4(weight + j * 272 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -437,7 +437,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4), load_v4(weight + j * 256 + i),
+                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4), load_v4(weight + j * 272 + i),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -450,7 +450,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 256 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -465,7 +465,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight_2 + j * 256 + i, splat_v4(0.0f));
+                    store_v4(weight_2 + j * 272 + i, splat_v4(0.0f));
                 }
             }
         }
@@ -475,16 +475,16 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v4 weight_2_in = (vec_v4){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v4((load_v4(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    weight_2_in += exp2_v4((load_v4(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
-                store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) + weight_2_in);
+                store_v4(weight_2 + j * 272 + i, load_v4(weight_2 + j * 272 + i) + weight_2_in);
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight_2 + j * 256 + i, load_v4(weight_2 + j * 256 + i) * 0.00390625f);
+                    store_v4(weight_2 + j * 272 + i, load_v4(weight_2 + j * 272 + i) * 0.00390625f);
                 }
             }
         }
@@ -494,7 +494,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(weight_2 + j * 256 + i),
+                    store_v4(weight_2 + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(weight_2 + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -513,7 +513,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(weight_2 + j * 256 + i);
+                    row_sum_in[u] += load_v4(weight_2 + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -528,11 +528,11 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         const vec_v4 row_sum_12 = load_v4(row_sum + i);
         const mask_v4 t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_12));
+            store_v4(sum + e * 272 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -580,10 +580,10 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
     float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
@@ -595,8 +595,8 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 256; f += 16) {
-        store_v4(state + (chunk - chunk0) * 16896 + f, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 16896 + f, splat_v4(0.0f));
+        store_v4(state + (chunk - chunk0) * 16928 + f, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 16928 + f, splat_v4(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 16);
     for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
@@ -638,12 +638,12 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
                     splat_v4(-INFINITY)));
             }
             for (int lane = 0; lane < 16; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
             }
         }
         /* state_2 += key_5 */
@@ -654,10 +654,10 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 16896 + f] += total;
+            state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
+        dot4_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -669,9 +669,9 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
@@ -684,12 +684,12 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_3 = load_v4(carried + f);
             const vec_v4 before_new4 = carried_3;
-            const vec_v4 state_5 = load_v4(state + (chunk - chunk0) * 16896 + f);
+            const vec_v4 state_5 = load_v4(state + (chunk - chunk0) * 16928 + f);
             const vec_v4 carried_new6 = max_v4(load_v4(carried + f), state_5);
             store_v4(carried + f, carried_new6);
             store_v4(keep + f, exp2_v4(before_new4 - carried_new6));
             store_v4(take + f, exp2_v4(state_5 - carried_new6));
-            store_v4(state + (chunk - chunk0) * 16896 + f, before_new4);
+            store_v4(state + (chunk - chunk0) * 16928 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
@@ -698,8 +698,8 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
             const vec_v4 keep_9 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_7 * keep_9);
             store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_9);
-            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 16896 + f) * load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -710,9 +710,9 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
                     const float keep_12 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_10 * keep_12);
                     store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_12);
-                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                    store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
                 }
             }
         }
@@ -738,9 +738,9 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
     float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
@@ -817,7 +817,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 vec_v4 query_9_in = load_v4(query_9 + i);
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v4 query_8_new16 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                    const vec_v4 query_8_new16 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
                     store_v4(query_8 + f * 16 + i, query_8_new16);
                     query_9_in = max_v4(query_9_in, query_8_new16);
                 }
@@ -835,7 +835,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     const vec_v4 query_8_17 = load_v4(query_8 + f * 16 + i);
                     const vec_v4 query_8_new19 = exp2_v4(query_8_17 - query_9_18) * 0.00390625f;
                     store_v4(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
                 }
                 store_v4(query_11 + i, load_v4(query_11 + i) + query_11_in);
             }
@@ -846,7 +846,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_v4(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
+            dot5_v4(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1064,7 +1064,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1160,7 +1160,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -1168,7 +1168,7 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
@@ -1206,26 +1206,26 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
+    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
     float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 263168); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 328704); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 623616); /* [i: 256] */
+    float *const query_6 = (float *)(void *)(work + 279552); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 345088); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 649216); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const weight_2 = (float *)(void *)(work + 476160); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 624640); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 625664); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 626688); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 692224); /* [e: 64, i: 256] */
+    float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 651264); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 476160); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 492544); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_2 + i, splat_v3(0.0f));
@@ -1238,9 +1238,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
                 const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v3(q_tile + d * 256 + i, q_tile_new1);
+                store_v3(q_tile + d * 272 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -1252,7 +1252,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * 1.442695f);
+                store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * 1.442695f);
             }
         }
     }
@@ -1262,7 +1262,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_v3(query_4 + c * 256 + i, load_v3(query_4 + c * 256 + i) - t_2);
+            store_v3(query_4 + c * 272 + i, load_v3(query_4 + c * 272 + i) - t_2);
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -1283,8 +1283,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1330,18 +1330,18 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight + j * 256 + i, splat_v3(-FLT_MAX));
+                    store_v3(weight + j * 272 + i, splat_v3(-FLT_MAX));
                 }
             }
         }
         /* weight max= query_4 + key_3 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_in = load_v3(weight + j * 256 + i);
+                vec_v3 weight_in = load_v3(weight + j * 272 + i);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v3(weight_in, load_v3(query_4 + c * 256 + i) + (key_3[c * 144 + j]));
+                    weight_in = max_v3(weight_in, load_v3(query_4 + c * 272 + i) + (key_3[c * 144 + j]));
                 }
-                store_v3(weight + j * 256 + i, weight_in);
+                store_v3(weight + j * 272 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -1354,7 +1354,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3), load_v3(weight + j * 256 + i),
+                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3), load_v3(weight + j * 272 + i),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -1367,7 +1367,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 256 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1382,7 +1382,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight_2 + j * 256 + i, splat_v3(0.0f));
+                    store_v3(weight_2 + j * 272 + i, splat_v3(0.0f));
                 }
             }
         }
@@ -1392,16 +1392,16 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v3 weight_2_in = (vec_v3){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v3((load_v3(query_4 + c * 256 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    weight_2_in += exp2_v3((load_v3(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
-                store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) + weight_2_in);
+                store_v3(weight_2 + j * 272 + i, load_v3(weight_2 + j * 272 + i) + weight_2_in);
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight_2 + j * 256 + i, load_v3(weight_2 + j * 256 + i) * 0.00390625f);
+                    store_v3(weight_2 + j * 272 + i, load_v3(weight_2 + j * 272 + i) * 0.00390625f);
                 }
             }
         }
@@ -1411,7 +1411,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(weight_2 + j * 256 + i),
+                    store_v3(weight_2 + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(weight_2 + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1430,7 +1430,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(weight_2 + j * 256 + i);
+                    row_sum_in[u] += load_v3(weight_2 + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1445,11 +1445,11 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         const vec_v3 row_sum_12 = load_v3(row_sum + i);
         const mask_v3 t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_12));
+            store_v3(sum + e * 272 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1497,10 +1497,10 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
     float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
@@ -1512,8 +1512,8 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 256; f += 8) {
-        store_v3(state + (chunk - chunk0) * 16896 + f, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 16896 + f, splat_v3(0.0f));
+        store_v3(state + (chunk - chunk0) * 16928 + f, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 16928 + f, splat_v3(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 16);
     for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
@@ -1562,12 +1562,12 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
                     splat_v3(-INFINITY)));
             }
             for (int lane = 0; lane < 8; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
             }
         }
         /* state_2 += key_5 */
@@ -1578,10 +1578,10 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 16896 + f] += total;
+            state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
+        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -1593,9 +1593,9 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
@@ -1608,12 +1608,12 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_3 = load_v3(carried + f);
             const vec_v3 before_new4 = carried_3;
-            const vec_v3 state_5 = load_v3(state + (chunk - chunk0) * 16896 + f);
+            const vec_v3 state_5 = load_v3(state + (chunk - chunk0) * 16928 + f);
             const vec_v3 carried_new6 = max_v3(load_v3(carried + f), state_5);
             store_v3(carried + f, carried_new6);
             store_v3(keep + f, exp2_v3(before_new4 - carried_new6));
             store_v3(take + f, exp2_v3(state_5 - carried_new6));
-            store_v3(state + (chunk - chunk0) * 16896 + f, before_new4);
+            store_v3(state + (chunk - chunk0) * 16928 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
@@ -1622,8 +1622,8 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
             const vec_v3 keep_9 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_7 * keep_9);
             store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_9);
-            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 16896 + f) * load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -1634,9 +1634,9 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
                     const float keep_12 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_10 * keep_12);
                     store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_12);
-                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                    store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
                 }
             }
         }
@@ -1662,9 +1662,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
     float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
@@ -1754,7 +1754,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                        const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
                         store_v3(query_8 + f * 16 + i, query_8_new16);
                         query_9_in[u] = max_v3(query_9_in[u], query_8_new16);
                     }
@@ -1775,7 +1775,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     const vec_v3 query_8_17 = load_v3(query_8 + f * 16 + i);
                     const vec_v3 query_8_new19 = exp2_v3(query_8_17 - query_9_18) * 0.00390625f;
                     store_v3(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
                 }
                 store_v3(query_11 + i, load_v3(query_11 + i) + query_11_in);
             }
@@ -1786,7 +1786,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_v3(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
+            dot5_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2030,7 +2030,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -2120,7 +2120,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -2128,7 +2128,7 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
@@ -2166,26 +2166,26 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_4 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
-    float *const key_2 = (float *)(void *)(work + 131584); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 132160); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 197696); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 345152); /* [j: 144, i: 128] */
+    float *const query_4 = (float *)(void *)(work + 512); /* [c: 256, i: 128 of 144] */
+    float *const key_2 = (float *)(void *)(work + 147968); /* [j: 144] */
+    float *const query_6 = (float *)(void *)(work + 148544); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 214080); /* [c: 256, j: 144] */
+    float *const weight = (float *)(void *)(work + 361536); /* [j: 144, i: 128 of 144] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 131584); /* [i: 128] */
-    float *const weight_2 = (float *)(void *)(work + 345152); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 418880); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 419392); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 419904); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 452672); /* [e: 64, i: 128] */
+    float *const old_max = (float *)(void *)(work + 147968); /* [i: 128] */
+    float *const weight_2 = (float *)(void *)(work + 361536); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 444480); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 444992); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 445504); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 482368); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131584); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 345152); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 361536); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_2 + i, splat_any(0.0f));
@@ -2198,9 +2198,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
                 const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_any(q_tile + d * 128 + i, q_tile_new1);
+                store_any(q_tile + d * 144 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -2212,7 +2212,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * 1.442695f);
+                store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * 1.442695f);
             }
         }
     }
@@ -2222,7 +2222,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_any(query_4 + c * 128 + i, load_any(query_4 + c * 128 + i) - t_2);
+            store_any(query_4 + c * 144 + i, load_any(query_4 + c * 144 + i) - t_2);
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -2243,8 +2243,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2290,18 +2290,18 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight + j * 128 + i, splat_any(-FLT_MAX));
+                    store_any(weight + j * 144 + i, splat_any(-FLT_MAX));
                 }
             }
         }
         /* weight max= query_4 + key_3 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_in = load_any(weight + j * 128 + i);
+                vec_any weight_in = load_any(weight + j * 144 + i);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_any(weight_in, load_any(query_4 + c * 128 + i) + (key_3[c * 144 + j]));
+                    weight_in = max_any(weight_in, load_any(query_4 + c * 144 + i) + (key_3[c * 144 + j]));
                 }
-                store_any(weight + j * 128 + i, weight_in);
+                store_any(weight + j * 144 + i, weight_in);
             }
         }
         /* old_max = row_max */
@@ -2314,7 +2314,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_7 = (i0 + i + lane_any) + t_6;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any), load_any(weight + j * 128 + i),
+                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any), load_any(weight + j * 144 + i),
                         splat_any(-INFINITY)));
                 }
             }
@@ -2327,7 +2327,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 128 + i));
+                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2342,7 +2342,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight_2 + j * 128 + i, splat_any(0.0f));
+                    store_any(weight_2 + j * 144 + i, splat_any(0.0f));
                 }
             }
         }
@@ -2352,16 +2352,16 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_any weight_2_in = (vec_any){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_any((load_any(query_4 + c * 128 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    weight_2_in += exp2_any((load_any(query_4 + c * 144 + i) + (key_3[c * 144 + j])) - row_max_8);
                 }
-                store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) + weight_2_in);
+                store_any(weight_2 + j * 144 + i, load_any(weight_2 + j * 144 + i) + weight_2_in);
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight_2 + j * 128 + i, load_any(weight_2 + j * 128 + i) * 0.00390625f);
+                    store_any(weight_2 + j * 144 + i, load_any(weight_2 + j * 144 + i) * 0.00390625f);
                 }
             }
         }
@@ -2371,7 +2371,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(weight_2 + j * 128 + i),
+                    store_any(weight_2 + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(weight_2 + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2390,7 +2390,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(weight_2 + j * 128 + i);
+                    row_sum_in[u] += load_any(weight_2 + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2405,11 +2405,11 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         const vec_any row_sum_12 = load_any(row_sum + i);
         const mask_any t_13 = row_sum_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_12));
+            store_any(sum + e * 144 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2457,10 +2457,10 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
     float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
@@ -2472,8 +2472,8 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
     }
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 256; f += 4) {
-        store_any(state + (chunk - chunk0) * 16896 + f, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 16896 + f, splat_any(0.0f));
+        store_any(state + (chunk - chunk0) * 16928 + f, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 16928 + f, splat_any(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 16);
     for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
@@ -2522,12 +2522,12 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
                     splat_any(-INFINITY)));
             }
             for (int lane = 0; lane < 4; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 16896 + f]) state[(chunk - chunk0) * 16896 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = lane_max[lane];
         }
         /* key_5 = exp2(key_3 - state) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 256; f++) {
-                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16896 + f])));
+                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 + f])));
             }
         }
         /* state_2 += key_5 */
@@ -2538,10 +2538,10 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 16896 + f] += total;
+            state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16896);
+        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -2553,9 +2553,9 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
     float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
@@ -2568,12 +2568,12 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_3 = load_any(carried + f);
             const vec_any before_new4 = carried_3;
-            const vec_any state_5 = load_any(state + (chunk - chunk0) * 16896 + f);
+            const vec_any state_5 = load_any(state + (chunk - chunk0) * 16928 + f);
             const vec_any carried_new6 = max_any(load_any(carried + f), state_5);
             store_any(carried + f, carried_new6);
             store_any(keep + f, exp2_any(before_new4 - carried_new6));
             store_any(take + f, exp2_any(state_5 - carried_new6));
-            store_any(state + (chunk - chunk0) * 16896 + f, before_new4);
+            store_any(state + (chunk - chunk0) * 16928 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
@@ -2582,8 +2582,8 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
             const vec_any keep_9 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_7 * keep_9);
             store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_9);
-            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 16896 + f) * load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 16896 + f, before_2_new8);
+            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) * load_any(take + f), splat_any(1));
+            store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -2594,9 +2594,9 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
                     const float keep_12 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_10 * keep_12);
                     store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_12);
-                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e) * take[f],
+                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 16896 + f * 64 + e, before_3_new11);
+                    store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
                 }
             }
         }
@@ -2622,9 +2622,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256] */
-    float *const state_3 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
     float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
@@ -2714,7 +2714,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16896 + f]);
+                        const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
                         store_any(query_8 + f * 16 + i, query_8_new16);
                         query_9_in[u] = max_any(query_9_in[u], query_8_new16);
                     }
@@ -2735,7 +2735,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     const vec_any query_8_17 = load_any(query_8 + f * 16 + i);
                     const vec_any query_8_new19 = exp2_any(query_8_17 - query_9_18) * 0.00390625f;
                     store_any(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16896 + f]);
+                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
                 }
                 store_any(query_11 + i, load_any(query_11 + i) + query_11_in);
             }
@@ -2746,7 +2746,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_any(state_3 + (chunk - chunk0) * 16896, query_8, query_12);
+            dot5_any(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2961,18 +2961,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
-        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 757760};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 791552};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
-        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 757760};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 791552};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67584, .slots = 4};
-    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 485440};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 519232};
 }
 
 static size_t bytes_a_thread(const struct version *v)

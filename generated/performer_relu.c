@@ -30,12 +30,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 320 keys on: the weight is an inner product of 256 features, whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 690176 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 418816 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 596736 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 723968 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 723968 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 452608 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_relu.c … -lattnrt -lm */
 #include "performer_relu.h"
 
@@ -117,7 +117,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -219,7 +219,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -227,11 +227,11 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -272,28 +272,28 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256] */
-    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 557056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 558080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 559104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 583680); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 262144); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 409600); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 425984); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
     dot0_v4(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t c = 0; c < 256; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + c * 256 + i, max_v4(load_v4(query + c * 256 + i), splat_v4(0.0f)) + 0.001f);
+                store_v4(query + c * 272 + i, max_v4(load_v4(query + c * 272 + i), splat_v4(0.0f)) + 0.001f);
             }
         }
     }
@@ -306,8 +306,8 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -336,7 +336,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -349,7 +349,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -364,11 +364,11 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_2 = load_v4(row_sum + i);
         const mask_v4 t_3 = row_sum_2 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_3, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_2));
+            store_v4(sum + e * 272 + i, pick_v4(t_3, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_2));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -412,12 +412,12 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 256; f += 16) {
-        store_v4(state + (chunk - chunk0) * 16640 + f, splat_v4(0.0f));
+        store_v4(state + (chunk - chunk0) * 16656 + f, splat_v4(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -444,10 +444,10 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 16640 + f] += total;
+            state[(chunk - chunk0) * 16656 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot5_v4(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
+        dot5_v4(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
     }
 }
 
@@ -459,8 +459,8 @@ TARGET_v4 APART void performer_relu_fold_v4(const struct call *call, int64_t tas
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
@@ -469,17 +469,17 @@ TARGET_v4 APART void performer_relu_fold_v4(const struct call *call, int64_t tas
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new0 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 16640 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 16640 + f, before_new0);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 16656 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new1 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                    store_v4(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
             }
         }
@@ -505,8 +505,8 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
@@ -551,7 +551,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_3_in[u] += load_v4(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                        query_3_in[u] += load_v4(query + f * 64 + i) * (state[(chunk - chunk0) * 16656 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -564,7 +564,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot6_v4(state_2 + (chunk - chunk0) * 16640, query, query_4);
+            dot6_v4(state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -686,7 +686,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -782,7 +782,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -790,11 +790,11 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -835,28 +835,28 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256] */
-    float *const key = (float *)(void *)(work + 262144); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 409600); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 557056); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 558080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 559104); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 624640); /* [e: 64, i: 256] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 583680); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 262144); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 409600); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 425984); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
     dot0_v3(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t c = 0; c < 256; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + c * 256 + i, max_v3(load_v3(query + c * 256 + i), splat_v3(0.0f)) + 0.001f);
+                store_v3(query + c * 272 + i, max_v3(load_v3(query + c * 272 + i), splat_v3(0.0f)) + 0.001f);
             }
         }
     }
@@ -869,8 +869,8 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -899,7 +899,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -912,7 +912,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -927,11 +927,11 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_2 = load_v3(row_sum + i);
         const mask_v3 t_3 = row_sum_2 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_3, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_2));
+            store_v3(sum + e * 272 + i, pick_v3(t_3, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_2));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -975,12 +975,12 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 256; f += 8) {
-        store_v3(state + (chunk - chunk0) * 16640 + f, splat_v3(0.0f));
+        store_v3(state + (chunk - chunk0) * 16656 + f, splat_v3(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1007,10 +1007,10 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 16640 + f] += total;
+            state[(chunk - chunk0) * 16656 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot5_v3(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
+        dot5_v3(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
     }
 }
 
@@ -1022,8 +1022,8 @@ TARGET_v3 APART void performer_relu_fold_v3(const struct call *call, int64_t tas
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
@@ -1032,17 +1032,17 @@ TARGET_v3 APART void performer_relu_fold_v3(const struct call *call, int64_t tas
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new0 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 16640 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 16640 + f, before_new0);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 16656 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new1 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                    store_v3(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
             }
         }
@@ -1068,8 +1068,8 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
@@ -1114,7 +1114,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_3_in[u] += load_v3(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                        query_3_in[u] += load_v3(query + f * 64 + i) * (state[(chunk - chunk0) * 16656 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1127,7 +1127,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot6_v3(state_2 + (chunk - chunk0) * 16640, query, query_4);
+            dot6_v3(state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1246,7 +1246,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1336,7 +1336,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -1344,11 +1344,11 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
@@ -1389,28 +1389,28 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 128] */
-    float *const key = (float *)(void *)(work + 131072); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 352256); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 352768); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 353280); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 386048); /* [e: 64, i: 128] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 147456); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 294912); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 377856); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 378368); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 378880); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 415744); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 278528); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 294912); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query[c][i] = sum over d of features_w * q_tile */
     dot0_any(features_w, q_tile, query);
     /* query = max(query, 0.0f) + 0.001f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t c = 0; c < 256; c++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + c * 128 + i, max_any(load_any(query + c * 128 + i), splat_any(0.0f)) + 0.001f);
+                store_any(query + c * 144 + i, max_any(load_any(query + c * 144 + i), splat_any(0.0f)) + 0.001f);
             }
         }
     }
@@ -1423,8 +1423,8 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1453,7 +1453,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -1466,7 +1466,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1481,11 +1481,11 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_2 = load_any(row_sum + i);
         const mask_any t_3 = row_sum_2 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_3, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_2));
+            store_any(sum + e * 144 + i, pick_any(t_3, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_2));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1529,12 +1529,12 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 256; f += 4) {
-        store_any(state + (chunk - chunk0) * 16640 + f, splat_any(0.0f));
+        store_any(state + (chunk - chunk0) * 16656 + f, splat_any(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1561,10 +1561,10 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 16640 + f] += total;
+            state[(chunk - chunk0) * 16656 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot5_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16640);
+        dot5_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
     }
 }
 
@@ -1576,8 +1576,8 @@ APART void performer_relu_fold_any(const struct call *call, int64_t task, const 
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
     float *const carried_rest = (float *)(void *)(part->shared + 1024); /* [f: 256] */
     float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
@@ -1586,17 +1586,17 @@ APART void performer_relu_fold_any(const struct call *call, int64_t task, const 
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new0 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 16640 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 16640 + f, before_new0);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 16656 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 16656 + f, before_new0);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new1 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 16656 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 16640 + f * 64 + e, before_2_new1);
+                    store_any(state_2 + (chunk - chunk0) * 16656 + f * 64 + e, before_2_new1);
                 }
             }
         }
@@ -1622,8 +1622,8 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 256, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
     float *const key_3 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
@@ -1668,7 +1668,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_3_in[u] += load_any(query + f * 64 + i) * (state[(chunk - chunk0) * 16640 + f]);
+                        query_3_in[u] += load_any(query + f * 64 + i) * (state[(chunk - chunk0) * 16656 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1681,7 +1681,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot6_any(state_2 + (chunk - chunk0) * 16640, query, query_4);
+            dot6_any(state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1786,18 +1786,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
-        return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 690176};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376, .shared = 133120, .slot = 66624, .slots = 4};
+        return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 723968};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
-        return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 690176};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376, .shared = 133120, .slot = 66624, .slots = 4};
+        return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 723968};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376, .shared = 133120, .slot = 66560, .slots = 4};
-    return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 418816};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376, .shared = 133120, .slot = 66624, .slots = 4};
+    return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 452608};
 }
 
 static size_t bytes_a_thread(const struct version *v)

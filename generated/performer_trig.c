@@ -41,12 +41,12 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 443 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1103424 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 698944 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1019648 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 749120 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #include "performer_trig.h"
 
@@ -159,7 +159,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -261,7 +261,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -269,11 +269,11 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 256, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -315,28 +315,28 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
-    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 673344); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 525888); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 968256); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 969280); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 970304); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 971328); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 972352); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1037888); /* [e: 64, i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 279552); /* [c: 256, i: 256 of 272] */
+    float *const key_2 = (float *)(void *)(work + 558080); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 558656); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 706112); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 853568); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 1010240); /* [j: 144, i: 256 of 272] */
+    float *const weight = (float *)(void *)(work + 558656); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1168960); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 673344); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 706112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_2 + i, splat_v4(0.0f));
@@ -349,9 +349,9 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
                 const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v4(q_tile + d * 256 + i, q_tile_new1);
+                store_v4(q_tile + d * 272 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -364,11 +364,11 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v4 query_3_2 = load_v4(query_3 + c * 256 + i);
+            const vec_v4 query_3_2 = load_v4(query_3 + c * 272 + i);
             const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
-            store_v4(query_sin + c * 256 + i, sin_v4(&angle3));
+            store_v4(query_sin + c * 272 + i, sin_v4(&angle3));
             const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
-            store_v4(query_3 + c * 256 + i, cos_v4(&angle4));
+            store_v4(query_3 + c * 272 + i, cos_v4(&angle4));
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -381,8 +381,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -435,7 +435,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight + j * 256 + i, t_10 + (key_2[j] * 0.7213475f));
+                store_v4(weight + j * 272 + i, t_10 + (key_2[j] * 0.7213475f));
             }
         }
         /* old_max = row_max */
@@ -448,7 +448,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4), load_v4(weight + j * 256 + i),
+                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4), load_v4(weight + j * 272 + i),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -461,7 +461,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 256 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -476,8 +476,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_13 = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 256 + i, exp2_v4(load_v4(weight + j * 256 + i) - row_max_13) * ((load_v4(score + j * 256 + i) + load_v4(score_2 +
-                    j * 256 + i)) * 0.00390625f));
+                store_v4(score + j * 272 + i, exp2_v4(load_v4(weight + j * 272 + i) - row_max_13) * ((load_v4(score + j * 272 + i) + load_v4(score_2 +
+                    j * 272 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -486,7 +486,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -505,7 +505,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -520,11 +520,11 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_17 = load_v4(row_sum + i);
         const mask_v4 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_17));
+            store_v4(sum + e * 272 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -573,22 +573,22 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
     float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 512; f += 16) {
-        store_v4(state + (chunk - chunk0) * 33792 + f, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 33792 + f, splat_v4(0.0f));
+        store_v4(state + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
+        store_v4(state_2 + (chunk - chunk0) * 33824 + f, splat_v4(0.0f));
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v4(0.0f));
+                store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -635,7 +635,7 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         }
         /* old_max = state */
         for (int64_t f = 0; f < 512; f += 16) {
-            store_v4(old_max + f, load_v4(state + (chunk - chunk0) * 33792 + f));
+            store_v4(old_max + f, load_v4(state + (chunk - chunk0) * 33824 + f));
         }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -653,20 +653,20 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                     splat_v4(-INFINITY)));
             }
             for (int lane = 0; lane < 16; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
         for (int64_t f = 0; f < 512; f += 16) {
             const vec_v4 old_max_6 = load_v4(old_max + f);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state + (chunk - chunk0) * 33792 + f));
+            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state + (chunk - chunk0) * 33824 + f));
             store_v4(old_max + f, old_max_new7);
-            store_v4(state_2 + (chunk - chunk0) * 33792 + f, load_v4(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+            store_v4(state_2 + (chunk - chunk0) * 33824 + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * old_max[f]);
                 }
             }
         }
@@ -676,7 +676,7 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
                         load_v4(key_sin + least(f, 255) * 64 + j) : load_v4(key_3 + most(f - 256, 0) * 64 + j)));
                 }
             }
@@ -688,10 +688,10 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state_2[(chunk - chunk0) * 33792 + f] += total;
+                state_2[(chunk - chunk0) * 33824 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot5_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
+            dot5_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
@@ -704,9 +704,9 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
@@ -719,12 +719,12 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 carried_8 = load_v4(carried + f);
             const vec_v4 before_new9 = carried_8;
-            const vec_v4 state_10 = load_v4(state + (chunk - chunk0) * 33792 + f);
+            const vec_v4 state_10 = load_v4(state + (chunk - chunk0) * 33824 + f);
             const vec_v4 carried_new11 = max_v4(load_v4(carried + f), state_10);
             store_v4(carried + f, carried_new11);
             store_v4(keep + f, exp2_v4(before_new9 - carried_new11));
             store_v4(take + f, exp2_v4(state_10 - carried_new11));
-            store_v4(state + (chunk - chunk0) * 33792 + f, before_new9);
+            store_v4(state + (chunk - chunk0) * 33824 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
@@ -733,8 +733,8 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
             const vec_v4 keep_14 = load_v4(keep + f);
             store_v4(carried_2 + f, carried_2_12 * keep_14);
             store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_14);
-            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 33792 + f) * load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+            add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * load_v4(take + f), splat_v4(1));
+            store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -745,9 +745,9 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
                     const float keep_17 = keep[f];
                     store_v4(carried_3 + f * 64 + e, carried_3_15 * keep_17);
                     store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_17);
-                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
                 }
             }
         }
@@ -773,9 +773,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
@@ -852,7 +852,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_23 = load_v4(query_2 + i) * 0.7213475f;
                 vec_v4 query_5_in = load_v4(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v4 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    const vec_v4 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
                     store_v4(query_4 + f * 64 + i, query_4_new24);
                     query_5_in = max_v4(query_5_in, query_4_new24);
                 }
@@ -885,7 +885,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         const vec_v4 query_6_new26 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v4(query_sin + least(f,
                             255) * 64 + i) : load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_v4(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v4){0};
@@ -895,7 +895,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot6_v4(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
+                dot6_v4(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1135,7 +1135,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1231,7 +1231,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -1239,11 +1239,11 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 256, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -1285,28 +1285,28 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 263168); /* [c: 256, i: 256] */
-    float *const key_2 = (float *)(void *)(work + 525312); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 525888); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 673344); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 820800); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 673344); /* [j: 144, i: 256] */
-    float *const weight = (float *)(void *)(work + 525888); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 968256); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 969280); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 970304); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 971328); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 972352); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 1037888); /* [e: 64, i: 256] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 279552); /* [c: 256, i: 256 of 272] */
+    float *const key_2 = (float *)(void *)(work + 558080); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 558656); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 706112); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 853568); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 1010240); /* [j: 144, i: 256 of 272] */
+    float *const weight = (float *)(void *)(work + 558656); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
+    float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
+    float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 1168960); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 263168); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 673344); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 706112); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_2 + i, splat_v3(0.0f));
@@ -1319,9 +1319,9 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
                 const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v3(q_tile + d * 256 + i, q_tile_new1);
+                store_v3(q_tile + d * 272 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -1334,11 +1334,11 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v3 query_3_2 = load_v3(query_3 + c * 256 + i);
+            const vec_v3 query_3_2 = load_v3(query_3 + c * 272 + i);
             const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
-            store_v3(query_sin + c * 256 + i, sin_v3(&angle3));
+            store_v3(query_sin + c * 272 + i, sin_v3(&angle3));
             const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
-            store_v3(query_3 + c * 256 + i, cos_v3(&angle4));
+            store_v3(query_3 + c * 272 + i, cos_v3(&angle4));
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1351,8 +1351,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1405,7 +1405,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight + j * 256 + i, t_10 + (key_2[j] * 0.7213475f));
+                store_v3(weight + j * 272 + i, t_10 + (key_2[j] * 0.7213475f));
             }
         }
         /* old_max = row_max */
@@ -1418,7 +1418,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3), load_v3(weight + j * 256 + i),
+                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3), load_v3(weight + j * 272 + i),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -1431,7 +1431,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 256 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1446,8 +1446,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_13 = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 256 + i, exp2_v3(load_v3(weight + j * 256 + i) - row_max_13) * ((load_v3(score + j * 256 + i) + load_v3(score_2 +
-                    j * 256 + i)) * 0.00390625f));
+                store_v3(score + j * 272 + i, exp2_v3(load_v3(weight + j * 272 + i) - row_max_13) * ((load_v3(score + j * 272 + i) + load_v3(score_2 +
+                    j * 272 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1456,7 +1456,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1475,7 +1475,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1490,11 +1490,11 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_17 = load_v3(row_sum + i);
         const mask_v3 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_17));
+            store_v3(sum + e * 272 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1543,22 +1543,22 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
     float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 512; f += 8) {
-        store_v3(state + (chunk - chunk0) * 33792 + f, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 33792 + f, splat_v3(0.0f));
+        store_v3(state + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
+        store_v3(state_2 + (chunk - chunk0) * 33824 + f, splat_v3(0.0f));
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_v3(0.0f));
+                store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1605,7 +1605,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         }
         /* old_max = state */
         for (int64_t f = 0; f < 512; f += 8) {
-            store_v3(old_max + f, load_v3(state + (chunk - chunk0) * 33792 + f));
+            store_v3(old_max + f, load_v3(state + (chunk - chunk0) * 33824 + f));
         }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1623,20 +1623,20 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                     splat_v3(-INFINITY)));
             }
             for (int lane = 0; lane < 8; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
         for (int64_t f = 0; f < 512; f += 8) {
             const vec_v3 old_max_6 = load_v3(old_max + f);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state + (chunk - chunk0) * 33792 + f));
+            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state + (chunk - chunk0) * 33824 + f));
             store_v3(old_max + f, old_max_new7);
-            store_v3(state_2 + (chunk - chunk0) * 33792 + f, load_v3(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+            store_v3(state_2 + (chunk - chunk0) * 33824 + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * old_max[f]);
+                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * old_max[f]);
                 }
             }
         }
@@ -1646,7 +1646,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
                         load_v3(key_sin + least(f, 255) * 64 + j) : load_v3(key_3 + most(f - 256, 0) * 64 + j)));
                 }
             }
@@ -1658,10 +1658,10 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state_2[(chunk - chunk0) * 33792 + f] += total;
+                state_2[(chunk - chunk0) * 33824 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot5_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
+            dot5_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
@@ -1674,9 +1674,9 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
@@ -1689,12 +1689,12 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 carried_8 = load_v3(carried + f);
             const vec_v3 before_new9 = carried_8;
-            const vec_v3 state_10 = load_v3(state + (chunk - chunk0) * 33792 + f);
+            const vec_v3 state_10 = load_v3(state + (chunk - chunk0) * 33824 + f);
             const vec_v3 carried_new11 = max_v3(load_v3(carried + f), state_10);
             store_v3(carried + f, carried_new11);
             store_v3(keep + f, exp2_v3(before_new9 - carried_new11));
             store_v3(take + f, exp2_v3(state_10 - carried_new11));
-            store_v3(state + (chunk - chunk0) * 33792 + f, before_new9);
+            store_v3(state + (chunk - chunk0) * 33824 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
@@ -1703,8 +1703,8 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
             const vec_v3 keep_14 = load_v3(keep + f);
             store_v3(carried_2 + f, carried_2_12 * keep_14);
             store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_14);
-            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 33792 + f) * load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+            add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * load_v3(take + f), splat_v3(1));
+            store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -1715,9 +1715,9 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
                     const float keep_17 = keep[f];
                     store_v3(carried_3 + f * 64 + e, carried_3_15 * keep_17);
                     store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_17);
-                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
                 }
             }
         }
@@ -1743,9 +1743,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
@@ -1822,7 +1822,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_23 = load_v3(query_2 + i) * 0.7213475f;
                 vec_v3 query_5_in = load_v3(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v3 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    const vec_v3 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
                     store_v3(query_4 + f * 64 + i, query_4_new24);
                     query_5_in = max_v3(query_5_in, query_4_new24);
                 }
@@ -1855,7 +1855,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         const vec_v3 query_6_new26 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v3(query_sin + least(f,
                             255) * 64 + i) : load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_v3(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v3){0};
@@ -1865,7 +1865,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot6_v3(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
+                dot6_v3(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2102,7 +2102,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -2192,7 +2192,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -2200,11 +2200,11 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 256, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
@@ -2246,28 +2246,28 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 131584); /* [c: 256, i: 128] */
-    float *const key_2 = (float *)(void *)(work + 262656); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 263232); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 410688); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 558144); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 410688); /* [j: 144, i: 128] */
-    float *const weight = (float *)(void *)(work + 263232); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 631872); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 262656); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 632384); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 632896); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 633408); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 666176); /* [e: 64, i: 128] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 147968); /* [c: 256, i: 128 of 144] */
+    float *const key_2 = (float *)(void *)(work + 295424); /* [j: 144] */
+    float *const key_3 = (float *)(void *)(work + 296000); /* [c: 256, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 443456); /* [c: 256, j: 144] */
+    float *const score = (float *)(void *)(work + 590912); /* [j: 144, i: 128 of 144] */
+    float *const score_2 = (float *)(void *)(work + 443456); /* [j: 144, i: 128 of 144] */
+    float *const weight = (float *)(void *)(work + 296000); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 673856); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 295424); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 674368); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 674880); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 675392); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 712256); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131584); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 410688); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 443456); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query_2 = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_2 + i, splat_any(0.0f));
@@ -2280,9 +2280,9 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
                 const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_any(q_tile + d * 128 + i, q_tile_new1);
+                store_any(q_tile + d * 144 + i, q_tile_new1);
                 query_2_in[u] += q_tile_new1 * q_tile_new1;
             }
         }
@@ -2295,11 +2295,11 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     /* query_sin = sin(query_3); query_3 = cos(query_3) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_any query_3_2 = load_any(query_3 + c * 128 + i);
+            const vec_any query_3_2 = load_any(query_3 + c * 144 + i);
             const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
-            store_any(query_sin + c * 128 + i, sin_any(&angle3));
+            store_any(query_sin + c * 144 + i, sin_any(&angle3));
             const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
-            store_any(query_3 + c * 128 + i, cos_any(&angle4));
+            store_any(query_3 + c * 144 + i, cos_any(&angle4));
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2312,8 +2312,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2366,7 +2366,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight + j * 128 + i, t_10 + (key_2[j] * 0.7213475f));
+                store_any(weight + j * 144 + i, t_10 + (key_2[j] * 0.7213475f));
             }
         }
         /* old_max = row_max */
@@ -2379,7 +2379,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_12 = (i0 + i + lane_any) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any), load_any(weight + j * 128 + i),
+                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any), load_any(weight + j * 144 + i),
                         splat_any(-INFINITY)));
                 }
             }
@@ -2392,7 +2392,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 128 + i));
+                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2407,8 +2407,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_13 = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 128 + i, exp2_any(load_any(weight + j * 128 + i) - row_max_13) * ((load_any(score + j * 128 + i) +
-                    load_any(score_2 + j * 128 + i)) * 0.00390625f));
+                store_any(score + j * 144 + i, exp2_any(load_any(weight + j * 144 + i) - row_max_13) * ((load_any(score + j * 144 + i) +
+                    load_any(score_2 + j * 144 + i)) * 0.00390625f));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -2417,7 +2417,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_15 = (i0 + i + lane_any) + t_14;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2436,7 +2436,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2451,11 +2451,11 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_17 = load_any(row_sum + i);
         const mask_any t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_17));
+            store_any(sum + e * 144 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2504,22 +2504,22 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
     float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
     /* state = -FLT_MAX; state_2 = 0.0f */
     for (int64_t f = 0; f < 512; f += 4) {
-        store_any(state + (chunk - chunk0) * 33792 + f, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 33792 + f, splat_any(0.0f));
+        store_any(state + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
+        store_any(state_2 + (chunk - chunk0) * 33824 + f, splat_any(0.0f));
     }
     /* state_3 = 0.0f */
     for (int64_t f = 0; f < 512; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, splat_any(0.0f));
+                store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2566,7 +2566,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         }
         /* old_max = state */
         for (int64_t f = 0; f < 512; f += 4) {
-            store_any(old_max + f, load_any(state + (chunk - chunk0) * 33792 + f));
+            store_any(old_max + f, load_any(state + (chunk - chunk0) * 33824 + f));
         }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2584,20 +2584,20 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                     splat_any(-INFINITY)));
             }
             for (int lane = 0; lane < 4; lane++)
-                if (lane_max[lane] > state[(chunk - chunk0) * 33792 + f]) state[(chunk - chunk0) * 33792 + f] = lane_max[lane];
+                if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
         }
         /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
         for (int64_t f = 0; f < 512; f += 4) {
             const vec_any old_max_6 = load_any(old_max + f);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state + (chunk - chunk0) * 33792 + f));
+            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state + (chunk - chunk0) * 33824 + f));
             store_any(old_max + f, old_max_new7);
-            store_any(state_2 + (chunk - chunk0) * 33792 + f, load_any(state_2 + (chunk - chunk0) * 33792 + f) * old_max_new7);
+            store_any(state_2 + (chunk - chunk0) * 33824 + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
         }
         /* state_3 = state_3 * old_max */
         for (int64_t f = 0; f < 512; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) *
+                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
                         old_max[f]);
                 }
             }
@@ -2608,7 +2608,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33792 + f])) * ((f < 256) ?
+                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0) * 33824 + f])) * ((f < 256) ?
                         load_any(key_sin + least(f, 255) * 64 + j) : load_any(key_3 + most(f - 256, 0) * 64 + j)));
                 }
             }
@@ -2620,10 +2620,10 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state_2[(chunk - chunk0) * 33792 + f] += total;
+                state_2[(chunk - chunk0) * 33824 + f] += total;
             }
             /* state_3[f][e] += sum over j of key_5 * v */
-            dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33792 + f0 * 64);
+            dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
@@ -2636,9 +2636,9 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
     const int64_t f0 = turn * 32, f1 = least(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
     float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
     float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
@@ -2651,12 +2651,12 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any carried_8 = load_any(carried + f);
             const vec_any before_new9 = carried_8;
-            const vec_any state_10 = load_any(state + (chunk - chunk0) * 33792 + f);
+            const vec_any state_10 = load_any(state + (chunk - chunk0) * 33824 + f);
             const vec_any carried_new11 = max_any(load_any(carried + f), state_10);
             store_any(carried + f, carried_new11);
             store_any(keep + f, exp2_any(before_new9 - carried_new11));
             store_any(take + f, exp2_any(state_10 - carried_new11));
-            store_any(state + (chunk - chunk0) * 33792 + f, before_new9);
+            store_any(state + (chunk - chunk0) * 33824 + f, before_new9);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
@@ -2665,8 +2665,8 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
             const vec_any keep_14 = load_any(keep + f);
             store_any(carried_2 + f, carried_2_12 * keep_14);
             store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_14);
-            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 33792 + f) * load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 33792 + f, before_2_new13);
+            add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * load_any(take + f), splat_any(1));
+            store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
@@ -2677,9 +2677,9 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
                     const float keep_17 = keep[f];
                     store_any(carried_3 + f * 64 + e, carried_3_15 * keep_17);
                     store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_17);
-                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e) * take[f],
+                    add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 33792 + f * 64 + e, before_3_new16);
+                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
                 }
             }
         }
@@ -2705,9 +2705,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512] */
-    float *const state_2 = (float *)(void *)(part->slots + 2048); /* [chunk, f: 512] */
-    float *const state_3 = (float *)(void *)(part->slots + 4096); /* [chunk, f: 512, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
@@ -2784,7 +2784,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_23 = load_any(query_2 + i) * 0.7213475f;
                 vec_any query_5_in = load_any(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_any query_4_new24 = t_23 + (state[(chunk - chunk0) * 33792 + f]);
+                    const vec_any query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
                     store_any(query_4 + f * 64 + i, query_4_new24);
                     query_5_in = max_any(query_5_in, query_4_new24);
                 }
@@ -2817,7 +2817,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         const vec_any query_6_new26 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_any(query_sin +
                             least(f, 255) * 64 + i) : load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
                         store_any(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33792 + f]);
+                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_any){0};
@@ -2827,7 +2827,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot6_any(f1 - f0, state_3 + (chunk - chunk0) * 33792 + f0 * 64, query_6, query_8);
+                dot6_any(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -3020,18 +3020,18 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
-        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1103424};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3};
+        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1309248};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
-        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1103424};
+        if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3};
+        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1309248};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135168, .slots = 3};
-    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 698944};
+    if (n_k >= CROSSOVER) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856, .shared = 268288, .slot = 135296, .slots = 3};
+    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 749120};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -39,9 +39,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 382976 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 209920 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p4.c … -lattnrt -lm */
 #include "polynomial_p4.h"
 
@@ -102,7 +102,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -204,11 +204,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -236,19 +236,19 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -261,7 +261,7 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -277,9 +277,9 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -288,7 +288,7 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, (((load_v4(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
+            store_v4(q_tile + d * 272 + i, (((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -300,8 +300,8 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -360,9 +360,9 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_8 = load_v4(score + j * 256 + i);
+                    const vec_v4 score_8 = load_v4(score + j * 272 + i);
                     const vec_v4 t_9 = score_8 * score_8;
-                    store_v4(score + j * 256 + i, t_9 * t_9);
+                    store_v4(score + j * 272 + i, t_9 * t_9);
                 }
             }
         }
@@ -372,7 +372,7 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -385,7 +385,7 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -400,11 +400,11 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
         const vec_v4 t_12 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_13 = t_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_12));
+            store_v4(sum + e * 272 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -438,7 +438,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -534,11 +534,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -566,19 +566,19 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 148480); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 149504); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 215040); /* [e: 64, i: 256] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 157696); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 280576); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 346112); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -591,7 +591,7 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -607,9 +607,9 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -618,7 +618,7 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, (((load_v3(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
+            store_v3(q_tile + d * 272 + i, (((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -630,8 +630,8 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -690,9 +690,9 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_8 = load_v3(score + j * 256 + i);
+                    const vec_v3 score_8 = load_v3(score + j * 272 + i);
                     const vec_v3 t_9 = score_8 * score_8;
-                    store_v3(score + j * 256 + i, t_9 * t_9);
+                    store_v3(score + j * 272 + i, t_9 * t_9);
                 }
             }
         }
@@ -702,7 +702,7 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -715,7 +715,7 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -730,11 +730,11 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
         const vec_v3 t_12 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_13 = t_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_12));
+            store_v3(sum + e * 272 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -766,7 +766,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -856,11 +856,11 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -888,19 +888,19 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 74240); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 83456); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 173056); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 194560); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -913,7 +913,7 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -929,9 +929,9 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -940,7 +940,7 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, (((load_any(q_tile + d * 128 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
+            store_any(q_tile + d * 144 + i, (((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -952,8 +952,8 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1012,9 +1012,9 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_8 = load_any(score + j * 128 + i);
+                    const vec_any score_8 = load_any(score + j * 144 + i);
                     const vec_any t_9 = score_8 * score_8;
-                    store_any(score + j * 128 + i, t_9 * t_9);
+                    store_any(score + j * 144 + i, t_9 * t_9);
                 }
             }
         }
@@ -1024,7 +1024,7 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_11 = (i0 + i + lane_any) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -1037,7 +1037,7 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1052,11 +1052,11 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
         const vec_any t_12 = load_any(row_sum + i) + 1.0f;
         const mask_any t_13 = t_12 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 128 + i) / t_12));
+            store_any(sum + e * 144 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 144 + i) / t_12));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* ==== which of them this machine runs ==== */
@@ -1071,13 +1071,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = polynomial_p4_rows_v4, .tile = 256, .own = 382976};
+        return (struct version){.rows = polynomial_p4_rows_v4, .tile = 256, .own = 404480};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = polynomial_p4_rows_v3, .tile = 256, .own = 382976};
+        return (struct version){.rows = polynomial_p4_rows_v3, .tile = 256, .own = 404480};
 #endif
-    return (struct version){.rows = polynomial_p4_rows_any, .tile = 128, .own = 209920};
+    return (struct version){.rows = polynomial_p4_rows_any, .tile = 128, .own = 231424};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -128,11 +128,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 729 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 395264 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1005568 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 395264 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1005568 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 345088 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 369664 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1005568 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
 #include "polysketch_learned_r32.h"
@@ -237,7 +237,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -339,15 +339,15 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
@@ -363,11 +363,11 @@ TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot8_v4(const float *a, const float *b, float *c)
 {
@@ -437,47 +437,47 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 67584); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
+    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 256, i: 256 of 272] */
+    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 34816); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_15 = (float *)(void *)(work + 36864); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
+    float *const query_21 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_23 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
     float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_28 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_30 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 71680); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_9 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 73728); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const key_17 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
     float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 53248); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 219136); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 220160); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
+    float *const key_28 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 222208); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 329728); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 352256); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 362496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -490,7 +490,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -506,9 +506,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -522,9 +522,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         vec_v4 query_5_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 256 + i, q_tile_new5);
+            store_v4(q_tile + d * 272 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
@@ -538,9 +538,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
         vec_v4 query_7_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_6 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_6 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-            store_v4(q_tile + d * 256 + i, q_tile_new8);
+            store_v4(q_tile + d * 272 + i, q_tile_new8);
             query_7_in += q_tile_new8 * q_tile_new8;
         }
         store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
@@ -553,7 +553,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_9 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v4(query_9 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -561,8 +561,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_10_10 = load_v4(query_10 + h * 256 + i);
-            store_v4(query_10 + h * 256 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
+            const vec_v4 query_10_10 = load_v4(query_10 + h * 272 + i);
+            store_v4(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -580,7 +580,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 256 + i);
+                query_13_in[u] += load_v4(query_12 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -596,9 +596,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
         vec_v4 query_15_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_12_11 = load_v4(query_12 + r * 256 + i);
+            const vec_v4 query_12_11 = load_v4(query_12 + r * 272 + i);
             const vec_v4 query_12_new13 = query_12_11 - t_12;
-            store_v4(query_12 + r * 256 + i, query_12_new13);
+            store_v4(query_12 + r * 272 + i, query_12_new13);
             query_15_in += query_12_new13 * query_12_new13;
         }
         store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
@@ -607,7 +607,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_12 + r * 256 + i, ((load_v4(query_12 + r * 256 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -615,8 +615,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_17_15 = load_v4(query_17 + h * 256 + i);
-            store_v4(query_17 + h * 256 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
+            const vec_v4 query_17_15 = load_v4(query_17 + h * 272 + i);
+            store_v4(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -626,7 +626,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_16 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
@@ -634,8 +634,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_21_17 = load_v4(query_21 + h * 256 + i);
-            store_v4(query_21 + h * 256 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
+            const vec_v4 query_21_17 = load_v4(query_21 + h * 272 + i);
+            store_v4(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -653,7 +653,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 256 + i);
+                query_24_in[u] += load_v4(query_23 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -669,9 +669,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
         vec_v4 query_26_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_23_18 = load_v4(query_23 + r * 256 + i);
+            const vec_v4 query_23_18 = load_v4(query_23 + r * 272 + i);
             const vec_v4 query_23_new20 = query_23_18 - t_19;
-            store_v4(query_23 + r * 256 + i, query_23_new20);
+            store_v4(query_23 + r * 272 + i, query_23_new20);
             query_26_in += query_23_new20 * query_23_new20;
         }
         store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
@@ -680,7 +680,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_23 + r * 256 + i, ((load_v4(query_23 + r * 256 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -688,8 +688,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_28_22 = load_v4(query_28 + h * 256 + i);
-            store_v4(query_28 + h * 256 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
+            const vec_v4 query_28_22 = load_v4(query_28 + h * 272 + i);
+            store_v4(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -698,7 +698,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_19 + r * 256 + i, tanh_v4((load_v4(query_19 + r * 256 + i) * load_v4(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -710,8 +710,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -951,8 +951,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_46 = load_v4(score + j * 256 + i);
-                    store_v4(score + j * 256 + i, score_46 * score_46);
+                    const vec_v4 score_46 = load_v4(score + j * 272 + i);
+                    store_v4(score + j * 272 + i, score_46 * score_46);
                 }
             }
         }
@@ -962,7 +962,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -975,7 +975,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -990,11 +990,11 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         const vec_v4 t_49 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_50 = t_49 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_50, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_49));
+            store_v4(sum + e * 272 + i, pick_v4(t_50, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_49));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2107,7 +2107,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -2203,15 +2203,15 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
@@ -2227,11 +2227,11 @@ TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot8_v3(const float *a, const float *b, float *c)
 {
@@ -2301,47 +2301,47 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 67584); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
+    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
+    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 256, i: 256 of 272] */
+    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 34816); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_15 = (float *)(void *)(work + 36864); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
+    float *const query_21 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_23 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
     float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 34816); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 296960); /* [r: 32, i: 256] */
+    float *const query_28 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
+    float *const query_30 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 34816); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 71680); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
+    float *const key_9 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 73728); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 34816); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
+    float *const key_17 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
     float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 53248); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 200704); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 53248); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 219136); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 220160); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
+    float *const key_28 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 222208); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 329728); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 352256); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 362496); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -2354,7 +2354,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2370,9 +2370,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -2386,9 +2386,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         vec_v3 query_5_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 256 + i, q_tile_new5);
+            store_v3(q_tile + d * 272 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
@@ -2402,9 +2402,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
         vec_v3 query_7_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_6 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_6 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-            store_v3(q_tile + d * 256 + i, q_tile_new8);
+            store_v3(q_tile + d * 272 + i, q_tile_new8);
             query_7_in += q_tile_new8 * q_tile_new8;
         }
         store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
@@ -2417,7 +2417,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_9 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v3(query_9 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -2425,8 +2425,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_10_10 = load_v3(query_10 + h * 256 + i);
-            store_v3(query_10 + h * 256 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
+            const vec_v3 query_10_10 = load_v3(query_10 + h * 272 + i);
+            store_v3(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2444,7 +2444,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 256 + i);
+                query_13_in[u] += load_v3(query_12 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2460,9 +2460,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
         vec_v3 query_15_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_12_11 = load_v3(query_12 + r * 256 + i);
+            const vec_v3 query_12_11 = load_v3(query_12 + r * 272 + i);
             const vec_v3 query_12_new13 = query_12_11 - t_12;
-            store_v3(query_12 + r * 256 + i, query_12_new13);
+            store_v3(query_12 + r * 272 + i, query_12_new13);
             query_15_in += query_12_new13 * query_12_new13;
         }
         store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
@@ -2471,7 +2471,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_12 + r * 256 + i, ((load_v3(query_12 + r * 256 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -2479,8 +2479,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_17_15 = load_v3(query_17 + h * 256 + i);
-            store_v3(query_17 + h * 256 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
+            const vec_v3 query_17_15 = load_v3(query_17 + h * 272 + i);
+            store_v3(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2490,7 +2490,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_16 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
@@ -2498,8 +2498,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_21_17 = load_v3(query_21 + h * 256 + i);
-            store_v3(query_21 + h * 256 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
+            const vec_v3 query_21_17 = load_v3(query_21 + h * 272 + i);
+            store_v3(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2517,7 +2517,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 256 + i);
+                query_24_in[u] += load_v3(query_23 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2533,9 +2533,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
         vec_v3 query_26_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_23_18 = load_v3(query_23 + r * 256 + i);
+            const vec_v3 query_23_18 = load_v3(query_23 + r * 272 + i);
             const vec_v3 query_23_new20 = query_23_18 - t_19;
-            store_v3(query_23 + r * 256 + i, query_23_new20);
+            store_v3(query_23 + r * 272 + i, query_23_new20);
             query_26_in += query_23_new20 * query_23_new20;
         }
         store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
@@ -2544,7 +2544,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_23 + r * 256 + i, ((load_v3(query_23 + r * 256 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -2552,8 +2552,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_28_22 = load_v3(query_28 + h * 256 + i);
-            store_v3(query_28 + h * 256 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
+            const vec_v3 query_28_22 = load_v3(query_28 + h * 272 + i);
+            store_v3(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2562,7 +2562,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_19 + r * 256 + i, tanh_v3((load_v3(query_19 + r * 256 + i) * load_v3(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2574,8 +2574,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2815,8 +2815,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_46 = load_v3(score + j * 256 + i);
-                    store_v3(score + j * 256 + i, score_46 * score_46);
+                    const vec_v3 score_46 = load_v3(score + j * 272 + i);
+                    store_v3(score + j * 272 + i, score_46 * score_46);
                 }
             }
         }
@@ -2826,7 +2826,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -2839,7 +2839,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2854,11 +2854,11 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         const vec_v3 t_49 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_50 = t_49 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_50, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_49));
+            store_v3(sum + e * 272 + i, pick_v3(t_50, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_49));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -3968,7 +3968,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -4058,15 +4058,15 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot2_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
@@ -4082,11 +4082,11 @@ APART void dot5_any(const float *a, const float *b, float *c)
 }
 APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot8_any(const float *a, const float *b, float *c)
 {
@@ -4156,47 +4156,47 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_7 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 1024); /* [d: 64, i: 128] */
-    float *const query_10 = (float *)(void *)(work + 33792); /* [h: 256, i: 128] */
-    float *const query_12 = (float *)(void *)(work + 1024); /* [r: 32, i: 128] */
+    float *const query_9 = (float *)(void *)(work + 1024); /* [d: 64, i: 128 of 144] */
+    float *const query_10 = (float *)(void *)(work + 37888); /* [h: 256, i: 128 of 144] */
+    float *const query_12 = (float *)(void *)(work + 1024); /* [r: 32, i: 128 of 144] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 17408); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 17408); /* [h: 256, i: 128] */
-    float *const query_19 = (float *)(void *)(work + 148480); /* [r: 32, i: 128] */
-    float *const query_21 = (float *)(void *)(work + 0); /* [h: 256, i: 128] */
-    float *const query_23 = (float *)(void *)(work + 131072); /* [r: 32, i: 128] */
+    float *const query_15 = (float *)(void *)(work + 19456); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 19456); /* [h: 256, i: 128 of 144] */
+    float *const query_19 = (float *)(void *)(work + 166912); /* [r: 32, i: 128 of 144] */
+    float *const query_21 = (float *)(void *)(work + 0); /* [h: 256, i: 128 of 144] */
+    float *const query_23 = (float *)(void *)(work + 147456); /* [r: 32, i: 128 of 144] */
     float *const query_24 = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_26 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 0); /* [h: 256, i: 128] */
-    float *const query_30 = (float *)(void *)(work + 131072); /* [r: 32, i: 128] */
+    float *const query_28 = (float *)(void *)(work + 0); /* [h: 256, i: 128 of 144] */
+    float *const query_30 = (float *)(void *)(work + 147456); /* [r: 32, i: 128 of 144] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const key_9 = (float *)(void *)(work + 1152); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
     float *const key_12 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_15 = (float *)(void *)(work + 19584); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_17 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
     float *const key_19 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
     float *const key_23 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
     float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 164864); /* [h: 256, j: 144] */
+    float *const key_28 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
     float *const key_30 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 19584); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 93312); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 93824); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 94336); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 312320); /* [e: 64, i: 128] */
+    float *const score = (float *)(void *)(work + 19584); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 102528); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 103040); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 103552); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 332800); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 164864); /* [d: 64, i: 128] */
+    float *const q_tile = (float *)(void *)(work + 185344); /* [d: 64, i: 128 of 144] */
     float *const k_tile = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -4209,7 +4209,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4225,9 +4225,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -4241,9 +4241,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         vec_any query_5_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 128 + i, q_tile_new5);
+            store_any(q_tile + d * 144 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
@@ -4257,9 +4257,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
         vec_any query_7_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_6 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_6 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new8 = q_tile_6 - t_7;
-            store_any(q_tile + d * 128 + i, q_tile_new8);
+            store_any(q_tile + d * 144 + i, q_tile_new8);
             query_7_in += q_tile_new8 * q_tile_new8;
         }
         store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
@@ -4272,7 +4272,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_9 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_any(query_9 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_9) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -4280,8 +4280,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_10_10 = load_any(query_10 + h * 128 + i);
-            store_any(query_10 + h * 128 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
+            const vec_any query_10_10 = load_any(query_10 + h * 144 + i);
+            store_any(query_10 + h * 144 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 * query_10_10) * query_10_10) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4299,7 +4299,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 128 + i);
+                query_13_in[u] += load_any(query_12 + r * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4315,9 +4315,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
         vec_any query_15_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_12_11 = load_any(query_12 + r * 128 + i);
+            const vec_any query_12_11 = load_any(query_12 + r * 144 + i);
             const vec_any query_12_new13 = query_12_11 - t_12;
-            store_any(query_12 + r * 128 + i, query_12_new13);
+            store_any(query_12 + r * 144 + i, query_12_new13);
             query_15_in += query_12_new13 * query_12_new13;
         }
         store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
@@ -4326,7 +4326,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_12 + r * 128 + i, ((load_any(query_12 + r * 128 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_14) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -4334,8 +4334,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_17_15 = load_any(query_17 + h * 128 + i);
-            store_any(query_17 + h * 128 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
+            const vec_any query_17_15 = load_any(query_17 + h * 144 + i);
+            store_any(query_17 + h * 144 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 * query_17_15) * query_17_15) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4345,7 +4345,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_16 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, ((load_any(q_tile + d * 128 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_16) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
@@ -4353,8 +4353,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_21_17 = load_any(query_21 + h * 128 + i);
-            store_any(query_21 + h * 128 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
+            const vec_any query_21_17 = load_any(query_21 + h * 144 + i);
+            store_any(query_21 + h * 144 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 * query_21_17) * query_21_17) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4372,7 +4372,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 128 + i);
+                query_24_in[u] += load_any(query_23 + r * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4388,9 +4388,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
         vec_any query_26_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_23_18 = load_any(query_23 + r * 128 + i);
+            const vec_any query_23_18 = load_any(query_23 + r * 144 + i);
             const vec_any query_23_new20 = query_23_18 - t_19;
-            store_any(query_23 + r * 128 + i, query_23_new20);
+            store_any(query_23 + r * 144 + i, query_23_new20);
             query_26_in += query_23_new20 * query_23_new20;
         }
         store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
@@ -4399,7 +4399,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_23 + r * 128 + i, ((load_any(query_23 + r * 128 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_21) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -4407,8 +4407,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_28_22 = load_any(query_28 + h * 128 + i);
-            store_any(query_28 + h * 128 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
+            const vec_any query_28_22 = load_any(query_28 + h * 144 + i);
+            store_any(query_28 + h * 144 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 * query_28_22) * query_28_22) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4417,7 +4417,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_19 + r * 128 + i, tanh_any((load_any(query_19 + r * 128 + i) * load_any(query_30 + r * 128 + i)) * 0.176776695f) *
+            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 + i)) * 0.176776695f) *
                 5.656854f);
         }
     }
@@ -4430,8 +4430,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -4672,8 +4672,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_46 = load_any(score + j * 128 + i);
-                    store_any(score + j * 128 + i, score_46 * score_46);
+                    const vec_any score_46 = load_any(score + j * 144 + i);
+                    store_any(score + j * 144 + i, score_46 * score_46);
                 }
             }
         }
@@ -4683,7 +4683,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_48 = (i0 + i + lane_any) + t_47;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -4696,7 +4696,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4711,11 +4711,11 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         const vec_any t_49 = load_any(row_sum + i) + 1.0f;
         const mask_any t_50 = t_49 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_50, splat_any(0.0f), load_any(sum + e * 128 + i) / t_49));
+            store_any(sum + e * 144 + i, pick_any(t_50, splat_any(0.0f), load_any(sum + e * 144 + i) / t_49));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -5795,17 +5795,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 395264};
+        return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 419840};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 395264};
+        return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 419840};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928, .shared = 282880, .slot = 141440, .slots = 4};
-    return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 345088};
+    return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 369664};
 }
 
 static size_t bytes_a_thread(const struct version *v)

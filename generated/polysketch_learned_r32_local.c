@@ -130,11 +130,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 678 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 628736 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 628736 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 406528 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 389696 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32_local.c … -lattnrt -lm */
 #include "polysketch_learned_r32_local.h"
@@ -239,7 +239,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -341,15 +341,15 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
@@ -365,15 +365,15 @@ TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
@@ -442,51 +442,51 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256] */
-    float *const query_7 = (float *)(void *)(work + 66560); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 67584); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 133120); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 67584); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
+    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
+    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 256, i: 256 of 272] */
+    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 100352); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 67584); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 32768); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 33792); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256] */
+    float *const query_15 = (float *)(void *)(work + 106496); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
+    float *const query_21 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
+    float *const query_24 = (float *)(void *)(work + 34816); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 35840); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
     float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 100352); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 137216); /* [h: 256, j: 144] */
+    float *const key_9 = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 143360); /* [h: 256, j: 144] */
     float *const key_12 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_15 = (float *)(void *)(work + 56448); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_17 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_19 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
     float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
     float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_28 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 100352); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 247808); /* [j: 144, i: 256] */
+    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 263168); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 57024); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 58048); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 395264); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 460800); /* [e: 64, i: 256] */
+    float *const sum = (float *)(void *)(work + 419840); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 489472); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 526336); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 591872); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 559104); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 628736); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -499,7 +499,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -515,9 +515,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -531,9 +531,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         vec_v4 query_5_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 256 + i, q_tile_new5);
+            store_v4(q_tile + d * 272 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
@@ -547,8 +547,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
         vec_v4 query_7_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_6_new7 = load_v4(q_tile + d * 256 + i) - t_6;
-            store_v4(query_6 + d * 256 + i, query_6_new7);
+            const vec_v4 query_6_new7 = load_v4(q_tile + d * 272 + i) - t_6;
+            store_v4(query_6 + d * 272 + i, query_6_new7);
             query_7_in += query_6_new7 * query_6_new7;
         }
         store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
@@ -561,7 +561,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_8 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 256 + i, ((load_v4(query_6 + d * 256 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v4(query_9 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -569,8 +569,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_10_9 = load_v4(query_10 + h * 256 + i);
-            store_v4(query_10 + h * 256 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+            const vec_v4 query_10_9 = load_v4(query_10 + h * 272 + i);
+            store_v4(query_10 + h * 272 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
                 0.7978846f) + 1.0f));
         }
     }
@@ -588,7 +588,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 256 + i);
+                query_13_in[u] += load_v4(query_12 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -604,9 +604,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_11 = load_v4(query_13 + i) * 0.03125f;
         vec_v4 query_15_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_12_10 = load_v4(query_12 + r * 256 + i);
+            const vec_v4 query_12_10 = load_v4(query_12 + r * 272 + i);
             const vec_v4 query_12_new12 = query_12_10 - t_11;
-            store_v4(query_12 + r * 256 + i, query_12_new12);
+            store_v4(query_12 + r * 272 + i, query_12_new12);
             query_15_in += query_12_new12 * query_12_new12;
         }
         store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
@@ -615,7 +615,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_13 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_12 + r * 256 + i, ((load_v4(query_12 + r * 256 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -623,8 +623,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_17_14 = load_v4(query_17 + h * 256 + i);
-            store_v4(query_17 + h * 256 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
+            const vec_v4 query_17_14 = load_v4(query_17 + h * 272 + i);
+            store_v4(query_17 + h * 272 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -634,7 +634,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 query_7_15 = load_v4(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_6 + d * 256 + i, ((load_v4(query_6 + d * 256 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v4(query_6 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
@@ -642,8 +642,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_21_16 = load_v4(query_21 + h * 256 + i);
-            store_v4(query_21 + h * 256 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
+            const vec_v4 query_21_16 = load_v4(query_21 + h * 272 + i);
+            store_v4(query_21 + h * 272 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -661,7 +661,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 256 + i);
+                query_24_in[u] += load_v4(query_23 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -677,9 +677,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_18 = load_v4(query_24 + i) * 0.03125f;
         vec_v4 query_26_in = (vec_v4){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_23_17 = load_v4(query_23 + r * 256 + i);
+            const vec_v4 query_23_17 = load_v4(query_23 + r * 272 + i);
             const vec_v4 query_23_new19 = query_23_17 - t_18;
-            store_v4(query_23 + r * 256 + i, query_23_new19);
+            store_v4(query_23 + r * 272 + i, query_23_new19);
             query_26_in += query_23_new19 * query_23_new19;
         }
         store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
@@ -688,7 +688,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_20 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_23 + r * 256 + i, ((load_v4(query_23 + r * 256 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -696,8 +696,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_28_21 = load_v4(query_28 + h * 256 + i);
-            store_v4(query_28 + h * 256 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
+            const vec_v4 query_28_21 = load_v4(query_28 + h * 272 + i);
+            store_v4(query_28 + h * 272 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -706,7 +706,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_19 + r * 256 + i, tanh_v4((load_v4(query_19 + r * 256 + i) * load_v4(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -718,8 +718,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -963,10 +963,10 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             const ints_v4 r46 = t_45 % 256;
             const ints_v4 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_48 = load_v4(score_2 + j * 256 + i);
+                const vec_v4 score_2_48 = load_v4(score_2 + j * 272 + i);
                 const vec_v4 t_49 = score_2_48 * score_2_48;
-                const vec_v4 score_50 = load_v4(score + j * 256 + i);
-                store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_49 *
+                const vec_v4 score_50 = load_v4(score + j * 272 + i);
+                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_49 *
                     t_49, score_50 * score_50));
             }
         }
@@ -976,7 +976,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_52 = (i0 + i + lane_v4) + t_51;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_52, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_52, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -989,7 +989,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -1004,11 +1004,11 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         const vec_v4 t_53 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_54 = t_53 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_53));
+            store_v4(sum + e * 272 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_53));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1923,7 +1923,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -2019,15 +2019,15 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
@@ -2043,15 +2043,15 @@ TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
 {
@@ -2120,51 +2120,51 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256] */
-    float *const query_7 = (float *)(void *)(work + 66560); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 67584); /* [d: 64, i: 256] */
-    float *const query_10 = (float *)(void *)(work + 133120); /* [h: 256, i: 256] */
-    float *const query_12 = (float *)(void *)(work + 67584); /* [r: 32, i: 256] */
+    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
+    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
+    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
+    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 256, i: 256 of 272] */
+    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 100352); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_19 = (float *)(void *)(work + 67584); /* [r: 32, i: 256] */
-    float *const query_21 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256] */
-    float *const query_24 = (float *)(void *)(work + 32768); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 33792); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 100352); /* [h: 256, i: 256] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256] */
+    float *const query_15 = (float *)(void *)(work + 106496); /* [i: 256] */
+    float *const query_17 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
+    float *const query_21 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
+    float *const query_24 = (float *)(void *)(work + 34816); /* [i: 256] */
+    float *const query_26 = (float *)(void *)(work + 35840); /* [i: 256] */
+    float *const query_28 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
+    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
     float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 100352); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 137216); /* [h: 256, j: 144] */
+    float *const key_9 = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 143360); /* [h: 256, j: 144] */
     float *const key_12 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
     float *const key_15 = (float *)(void *)(work + 56448); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_17 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_19 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
     float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
     float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 100352); /* [h: 256, j: 144] */
+    float *const key_28 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
     float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 100352); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 247808); /* [j: 144, i: 256] */
+    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 263168); /* [j: 144, i: 256 of 272] */
     float *const row_sum = (float *)(void *)(work + 57024); /* [i: 256] */
     float *const row_sum_rest = (float *)(void *)(work + 58048); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 395264); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 460800); /* [e: 64, i: 256] */
+    float *const sum = (float *)(void *)(work + 419840); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 489472); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 526336); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 591872); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 559104); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 628736); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -2177,7 +2177,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2193,9 +2193,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -2209,9 +2209,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         vec_v3 query_5_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 256 + i, q_tile_new5);
+            store_v3(q_tile + d * 272 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
@@ -2225,8 +2225,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
         vec_v3 query_7_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_6_new7 = load_v3(q_tile + d * 256 + i) - t_6;
-            store_v3(query_6 + d * 256 + i, query_6_new7);
+            const vec_v3 query_6_new7 = load_v3(q_tile + d * 272 + i) - t_6;
+            store_v3(query_6 + d * 272 + i, query_6_new7);
             query_7_in += query_6_new7 * query_6_new7;
         }
         store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
@@ -2239,7 +2239,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_8 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 256 + i, ((load_v3(query_6 + d * 256 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_v3(query_9 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -2247,8 +2247,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_10_9 = load_v3(query_10 + h * 256 + i);
-            store_v3(query_10 + h * 256 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+            const vec_v3 query_10_9 = load_v3(query_10 + h * 272 + i);
+            store_v3(query_10 + h * 272 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
                 0.7978846f) + 1.0f));
         }
     }
@@ -2266,7 +2266,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 256 + i);
+                query_13_in[u] += load_v3(query_12 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2282,9 +2282,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_11 = load_v3(query_13 + i) * 0.03125f;
         vec_v3 query_15_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_12_10 = load_v3(query_12 + r * 256 + i);
+            const vec_v3 query_12_10 = load_v3(query_12 + r * 272 + i);
             const vec_v3 query_12_new12 = query_12_10 - t_11;
-            store_v3(query_12 + r * 256 + i, query_12_new12);
+            store_v3(query_12 + r * 272 + i, query_12_new12);
             query_15_in += query_12_new12 * query_12_new12;
         }
         store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
@@ -2293,7 +2293,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_13 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_12 + r * 256 + i, ((load_v3(query_12 + r * 256 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -2301,8 +2301,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_17_14 = load_v3(query_17 + h * 256 + i);
-            store_v3(query_17 + h * 256 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
+            const vec_v3 query_17_14 = load_v3(query_17 + h * 272 + i);
+            store_v3(query_17 + h * 272 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2312,7 +2312,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 query_7_15 = load_v3(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_6 + d * 256 + i, ((load_v3(query_6 + d * 256 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_v3(query_6 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
@@ -2320,8 +2320,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_21_16 = load_v3(query_21 + h * 256 + i);
-            store_v3(query_21 + h * 256 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
+            const vec_v3 query_21_16 = load_v3(query_21 + h * 272 + i);
+            store_v3(query_21 + h * 272 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2339,7 +2339,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 256 + i);
+                query_24_in[u] += load_v3(query_23 + r * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2355,9 +2355,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_18 = load_v3(query_24 + i) * 0.03125f;
         vec_v3 query_26_in = (vec_v3){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_23_17 = load_v3(query_23 + r * 256 + i);
+            const vec_v3 query_23_17 = load_v3(query_23 + r * 272 + i);
             const vec_v3 query_23_new19 = query_23_17 - t_18;
-            store_v3(query_23 + r * 256 + i, query_23_new19);
+            store_v3(query_23 + r * 272 + i, query_23_new19);
             query_26_in += query_23_new19 * query_23_new19;
         }
         store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
@@ -2366,7 +2366,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_20 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_23 + r * 256 + i, ((load_v3(query_23 + r * 256 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -2374,8 +2374,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_28_21 = load_v3(query_28 + h * 256 + i);
-            store_v3(query_28 + h * 256 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
+            const vec_v3 query_28_21 = load_v3(query_28 + h * 272 + i);
+            store_v3(query_28 + h * 272 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) * 0.044715f))
                 * 0.7978846f) + 1.0f));
         }
     }
@@ -2384,7 +2384,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_19 + r * 256 + i, tanh_v3((load_v3(query_19 + r * 256 + i) * load_v3(query_30 + r * 256 + i)) * 0.176776695f) * 5.656854f);
+            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i)) * 0.176776695f) * 5.656854f);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2396,8 +2396,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2641,10 +2641,10 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             const ints_v3 r46 = t_45 % 256;
             const ints_v3 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_48 = load_v3(score_2 + j * 256 + i);
+                const vec_v3 score_2_48 = load_v3(score_2 + j * 272 + i);
                 const vec_v3 t_49 = score_2_48 * score_2_48;
-                const vec_v3 score_50 = load_v3(score + j * 256 + i);
-                store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_49 *
+                const vec_v3 score_50 = load_v3(score + j * 272 + i);
+                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_49 *
                     t_49, score_50 * score_50));
             }
         }
@@ -2654,7 +2654,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_52 = (i0 + i + lane_v3) + t_51;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_52, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_52, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -2667,7 +2667,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2682,11 +2682,11 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         const vec_v3 t_53 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_54 = t_53 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_53));
+            store_v3(sum + e * 272 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_53));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -3598,7 +3598,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -3688,15 +3688,15 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot2_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
@@ -3712,15 +3712,15 @@ APART void dot5_any(const float *a, const float *b, float *c)
 }
 APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot9_any(const float *a, const float *b, float *c)
 {
@@ -3789,51 +3789,51 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
     float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_6 = (float *)(void *)(work + 512); /* [d: 64, i: 128] */
-    float *const query_7 = (float *)(void *)(work + 33280); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 33792); /* [d: 64, i: 128] */
-    float *const query_10 = (float *)(void *)(work + 66560); /* [h: 256, i: 128] */
-    float *const query_12 = (float *)(void *)(work + 33792); /* [r: 32, i: 128] */
+    float *const query_6 = (float *)(void *)(work + 512); /* [d: 64, i: 128 of 144] */
+    float *const query_7 = (float *)(void *)(work + 37376); /* [i: 128] */
+    float *const query_9 = (float *)(void *)(work + 37888); /* [d: 64, i: 128 of 144] */
+    float *const query_10 = (float *)(void *)(work + 74752); /* [h: 256, i: 128 of 144] */
+    float *const query_12 = (float *)(void *)(work + 37888); /* [r: 32, i: 128 of 144] */
     float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 50176); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 50176); /* [h: 256, i: 128] */
-    float *const query_19 = (float *)(void *)(work + 33792); /* [r: 32, i: 128] */
-    float *const query_21 = (float *)(void *)(work + 50176); /* [h: 256, i: 128] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 128] */
-    float *const query_24 = (float *)(void *)(work + 16384); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 16896); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 50176); /* [h: 256, i: 128] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 128] */
+    float *const query_15 = (float *)(void *)(work + 56320); /* [i: 128] */
+    float *const query_17 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
+    float *const query_19 = (float *)(void *)(work + 37888); /* [r: 32, i: 128 of 144] */
+    float *const query_21 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
+    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 128 of 144] */
+    float *const query_24 = (float *)(void *)(work + 18432); /* [i: 128] */
+    float *const query_26 = (float *)(void *)(work + 18944); /* [i: 128] */
+    float *const query_28 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
+    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 128 of 144] */
     float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 50176); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 87040); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 123904); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
+    float *const key_7 = (float *)(void *)(work + 56320); /* [j: 144] */
+    float *const key_9 = (float *)(void *)(work + 56896); /* [d: 64, j: 144] */
+    float *const key_10 = (float *)(void *)(work + 93760); /* [h: 256, j: 144] */
+    float *const key_12 = (float *)(void *)(work + 56896); /* [r: 32, j: 144] */
     float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 19584); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 87040); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 87040); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 50176); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 68608); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 50176); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 50176); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 123904); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 20160); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 20672); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 271360); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 304128); /* [e: 64, i: 128] */
+    float *const key_15 = (float *)(void *)(work + 75328); /* [j: 144] */
+    float *const key_17 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
+    float *const key_19 = (float *)(void *)(work + 56896); /* [r: 32, j: 144] */
+    float *const key_21 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
+    float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
+    float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
+    float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
+    float *const key_28 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
+    float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 75328); /* [j: 144, i: 128 of 144] */
+    float *const score_2 = (float *)(void *)(work + 158272); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 241216); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 241728); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 242240); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 279104); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 336896); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 369664); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 315968); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 352832); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -3846,7 +3846,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -3862,9 +3862,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -3878,9 +3878,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         vec_any query_5_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 128 + i, q_tile_new5);
+            store_any(q_tile + d * 144 + i, q_tile_new5);
             query_5_in += q_tile_new5;
         }
         store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
@@ -3894,8 +3894,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
         vec_any query_7_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_6_new7 = load_any(q_tile + d * 128 + i) - t_6;
-            store_any(query_6 + d * 128 + i, query_6_new7);
+            const vec_any query_6_new7 = load_any(q_tile + d * 144 + i) - t_6;
+            store_any(query_6 + d * 144 + i, query_6_new7);
             query_7_in += query_6_new7 * query_6_new7;
         }
         store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
@@ -3908,7 +3908,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_8 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 128 + i, ((load_any(query_6 + d * 128 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            store_any(query_9 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_8) * sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
     /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
@@ -3916,8 +3916,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_10_9 = load_any(query_10 + h * 128 + i);
-            store_any(query_10 + h * 128 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
+            const vec_any query_10_9 = load_any(query_10 + h * 144 + i);
+            store_any(query_10 + h * 144 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 * query_10_9) * query_10_9) * 0.044715f)) *
                 0.7978846f) + 1.0f));
         }
     }
@@ -3935,7 +3935,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 128 + i);
+                query_13_in[u] += load_any(query_12 + r * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -3951,9 +3951,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_11 = load_any(query_13 + i) * 0.03125f;
         vec_any query_15_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_12_10 = load_any(query_12 + r * 128 + i);
+            const vec_any query_12_10 = load_any(query_12 + r * 144 + i);
             const vec_any query_12_new12 = query_12_10 - t_11;
-            store_any(query_12 + r * 128 + i, query_12_new12);
+            store_any(query_12 + r * 144 + i, query_12_new12);
             query_15_in += query_12_new12 * query_12_new12;
         }
         store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
@@ -3962,7 +3962,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_13 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_12 + r * 128 + i, ((load_any(query_12 + r * 128 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
+            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_13) * sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
         }
     }
     /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
@@ -3970,8 +3970,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_17_14 = load_any(query_17 + h * 128 + i);
-            store_any(query_17 + h * 128 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) *
+            const vec_any query_17_14 = load_any(query_17 + h * 144 + i);
+            store_any(query_17 + h * 144 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 + (((query_17_14 * query_17_14) * query_17_14) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -3981,7 +3981,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any query_7_15 = load_any(query_7 + i);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_6 + d * 128 + i, ((load_any(query_6 + d * 128 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            store_any(query_6 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_15) * sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
     /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
@@ -3989,8 +3989,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_21_16 = load_any(query_21 + h * 128 + i);
-            store_any(query_21 + h * 128 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) *
+            const vec_any query_21_16 = load_any(query_21 + h * 144 + i);
+            store_any(query_21 + h * 144 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 + (((query_21_16 * query_21_16) * query_21_16) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4008,7 +4008,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 128 + i);
+                query_24_in[u] += load_any(query_23 + r * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4024,9 +4024,9 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_18 = load_any(query_24 + i) * 0.03125f;
         vec_any query_26_in = (vec_any){0};
         for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_23_17 = load_any(query_23 + r * 128 + i);
+            const vec_any query_23_17 = load_any(query_23 + r * 144 + i);
             const vec_any query_23_new19 = query_23_17 - t_18;
-            store_any(query_23 + r * 128 + i, query_23_new19);
+            store_any(query_23 + r * 144 + i, query_23_new19);
             query_26_in += query_23_new19 * query_23_new19;
         }
         store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
@@ -4035,7 +4035,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_20 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_23 + r * 128 + i, ((load_any(query_23 + r * 128 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
+            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_20) * sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
         }
     }
     /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
@@ -4043,8 +4043,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_28_21 = load_any(query_28 + h * 128 + i);
-            store_any(query_28 + h * 128 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) *
+            const vec_any query_28_21 = load_any(query_28 + h * 144 + i);
+            store_any(query_28 + h * 144 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 + (((query_28_21 * query_28_21) * query_28_21) *
                 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
@@ -4053,7 +4053,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t r = 0; r < 32; r++) {
-            store_any(query_19 + r * 128 + i, tanh_any((load_any(query_19 + r * 128 + i) * load_any(query_30 + r * 128 + i)) * 0.176776695f) *
+            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 + i)) * 0.176776695f) *
                 5.656854f);
         }
     }
@@ -4066,8 +4066,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -4312,10 +4312,10 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             const ints_any r46 = t_45 % 256;
             const ints_any t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_48 = load_any(score_2 + j * 128 + i);
+                const vec_any score_2_48 = load_any(score_2 + j * 144 + i);
                 const vec_any t_49 = score_2_48 * score_2_48;
-                const vec_any score_50 = load_any(score + j * 128 + i);
-                store_any(score + j * 128 + i, pick_any(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_49 *
+                const vec_any score_50 = load_any(score + j * 144 + i);
+                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_49 *
                     t_49, score_50 * score_50));
             }
         }
@@ -4325,7 +4325,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_52 = (i0 + i + lane_any) + t_51;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_52, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_52, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -4338,7 +4338,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -4353,11 +4353,11 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         const vec_any t_53 = load_any(row_sum + i) + 1.0f;
         const mask_any t_54 = t_53 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 128 + i) / t_53));
+            store_any(sum + e * 144 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 144 + i) / t_53));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -5237,17 +5237,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v4, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_learned_r32_local_rows_v4, .tile = 256, .own = 628736};
+        return (struct version){.rows = polysketch_learned_r32_local_rows_v4, .tile = 256, .own = 665600};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v3, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_learned_r32_local_rows_v3, .tile = 256, .own = 628736};
+        return (struct version){.rows = polysketch_learned_r32_local_rows_v3, .tile = 256, .own = 665600};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_any, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
-    return (struct version){.rows = polysketch_learned_r32_local_rows_any, .tile = 128, .own = 406528};
+    return (struct version){.rows = polysketch_learned_r32_local_rows_any, .tile = 128, .own = 389696};
 }
 
 static size_t bytes_a_thread(const struct version *v)

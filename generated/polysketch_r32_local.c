@@ -47,11 +47,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 1029 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 582784 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 582784 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 319616 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 955904 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local.c … -lattnrt -lm */
 #include "polysketch_r32_local.h"
@@ -139,7 +139,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -241,7 +241,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 64, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 32, 2, 64, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -249,15 +249,15 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -303,24 +303,24 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 199808); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 347264); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 348288); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 349312); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 414848); /* [e: 64, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
+    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
+    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -333,7 +333,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -349,9 +349,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -360,7 +360,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -371,7 +371,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.176776695f);
+                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) * 0.176776695f);
             }
         }
     }
@@ -384,8 +384,8 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -461,10 +461,10 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             const ints_v4 r10 = t_9 % 256;
             const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_12 = load_v4(score_2 + j * 256 + i);
+                const vec_v4 score_2_12 = load_v4(score_2 + j * 272 + i);
                 const vec_v4 t_13 = score_2_12 * score_2_12;
-                const vec_v4 score_14 = load_v4(score + j * 256 + i);
-                store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_13 *
+                const vec_v4 score_14 = load_v4(score + j * 272 + i);
+                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v4), t_13 *
                     t_13, score_14 * score_14));
             }
         }
@@ -474,7 +474,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -487,7 +487,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -502,11 +502,11 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         const vec_v4 t_17 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_18 = t_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_17));
+            store_v4(sum + e * 272 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1009,7 +1009,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1105,7 +1105,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 64, a, 1, 32, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 32, 2, 64, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -1113,15 +1113,15 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
 {
@@ -1167,24 +1167,24 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 32, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 52352); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 52352); /* [j: 144, i: 256] */
-    float *const score_2 = (float *)(void *)(work + 199808); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 347264); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 348288); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 349312); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 414848); /* [e: 64, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
+    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
+    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 368768); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 480384); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 545920); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -1197,7 +1197,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1213,9 +1213,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -1224,7 +1224,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1235,7 +1235,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.176776695f);
+                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) * 0.176776695f);
             }
         }
     }
@@ -1248,8 +1248,8 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1325,10 +1325,10 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             const ints_v3 r10 = t_9 % 256;
             const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_12 = load_v3(score_2 + j * 256 + i);
+                const vec_v3 score_2_12 = load_v3(score_2 + j * 272 + i);
                 const vec_v3 t_13 = score_2_12 * score_2_12;
-                const vec_v3 score_14 = load_v3(score + j * 256 + i);
-                store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_13 *
+                const vec_v3 score_14 = load_v3(score + j * 272 + i);
+                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_v3), t_13 *
                     t_13, score_14 * score_14));
             }
         }
@@ -1338,7 +1338,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1351,7 +1351,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1366,11 +1366,11 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         const vec_v3 t_17 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_18 = t_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_17));
+            store_v3(sum + e * 272 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1870,7 +1870,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1960,7 +1960,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 64, a, 1, 32, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -1968,15 +1968,15 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot5_any(const float *a, const float *b, float *c)
 {
@@ -2022,24 +2022,24 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 17536); /* [r: 32, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 17536); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 35968); /* [j: 144, i: 128] */
-    float *const score_2 = (float *)(void *)(work + 109696); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 183424); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 183936); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 184448); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 217216); /* [e: 64, i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128 of 144] */
+    float *const query_6 = (float *)(void *)(work + 19584); /* [r: 32, i: 128 of 144] */
+    float *const key_5 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
+    float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
+    float *const score_2 = (float *)(void *)(work + 120960); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 203904); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 204416); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 204928); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 249984); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 282752); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -2052,7 +2052,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2068,9 +2068,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -2079,7 +2079,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2090,7 +2090,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 32; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.176776695f);
+                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) * 0.176776695f);
             }
         }
     }
@@ -2103,8 +2103,8 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2180,10 +2180,10 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             const ints_any r10 = t_9 % 256;
             const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_12 = load_any(score_2 + j * 128 + i);
+                const vec_any score_2_12 = load_any(score_2 + j * 144 + i);
                 const vec_any t_13 = score_2_12 * score_2_12;
-                const vec_any score_14 = load_any(score + j * 128 + i);
-                store_any(score + j * 128 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_13 *
+                const vec_any score_14 = load_any(score + j * 144 + i);
+                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256), mask_any), t_13 *
                     t_13, score_14 * score_14));
             }
         }
@@ -2193,7 +2193,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_16 = (i0 + i + lane_any) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2206,7 +2206,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2221,11 +2221,11 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         const vec_any t_17 = load_any(row_sum + i) + 1.0f;
         const mask_any t_18 = t_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 128 + i) / t_17));
+            store_any(sum + e * 144 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 144 + i) / t_17));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2708,17 +2708,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_linear_v4, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_r32_local_rows_v4, .tile = 256, .own = 582784};
+        return (struct version){.rows = polysketch_r32_local_rows_v4, .tile = 256, .own = 615552};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_linear_v3, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
-        return (struct version){.rows = polysketch_r32_local_rows_v3, .tile = 256, .own = 582784};
+        return (struct version){.rows = polysketch_r32_local_rows_v3, .tile = 256, .own = 615552};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_local_linear_any, .tile = 0, .own = 107264, .shared = 282880, .slot = 141440, .slots = 4};
-    return (struct version){.rows = polysketch_r32_local_rows_any, .tile = 128, .own = 319616};
+    return (struct version){.rows = polysketch_r32_local_rows_any, .tile = 128, .own = 352384};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -45,11 +45,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 3782 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 384128 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 405632 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1763328 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 384128 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 405632 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1763328 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 211072 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 232576 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1763328 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r64.c … -lattnrt -lm */
 #include "polysketch_r64.h"
@@ -137,7 +137,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -239,7 +239,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
@@ -247,11 +247,11 @@ TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -297,23 +297,23 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 66688); /* [r: 64, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 66688); /* [r: 64, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 103552); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 103552); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 251008); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 252032); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 253056); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 318592); /* [e: 64, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 256 of 272] */
+    float *const query_6 = (float *)(void *)(work + 70784); /* [r: 64, i: 256 of 272] */
+    float *const key_5 = (float *)(void *)(work + 70784); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 107648); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 107648); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 264320); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 265344); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 266368); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 336000); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 132224); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 140416); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 140416); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 144512); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -326,7 +326,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -342,9 +342,9 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -353,7 +353,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, load_v4(q_tile + d * 256 + i) * t_3);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -364,7 +364,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 256 + i, (load_v4(query_5 + r * 256 + i) * load_v4(query_6 + r * 256 + i)) * 0.125f);
+                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) * 0.125f);
             }
         }
     }
@@ -377,8 +377,8 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -449,8 +449,8 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_8 = load_v4(score + j * 256 + i);
-                    store_v4(score + j * 256 + i, score_8 * score_8);
+                    const vec_v4 score_8 = load_v4(score + j * 272 + i);
+                    store_v4(score + j * 272 + i, score_8 * score_8);
                 }
             }
         }
@@ -460,7 +460,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -473,7 +473,7 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 256 + i);
+                    row_sum_in[u] += load_v4(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -488,11 +488,11 @@ TARGET_v4 static void polysketch_r64_rows_v4(const struct call *call, int64_t ta
         const vec_v4 t_11 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_12 = t_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 256 + i) / t_11));
+            store_v4(sum + e * 272 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1008,7 +1008,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -1104,7 +1104,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
@@ -1112,11 +1112,11 @@ TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
@@ -1162,23 +1162,23 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 256] */
-    float *const query_6 = (float *)(void *)(work + 66688); /* [r: 64, i: 256] */
-    float *const key_5 = (float *)(void *)(work + 66688); /* [r: 64, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 103552); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 103552); /* [j: 144, i: 256] */
-    float *const row_sum = (float *)(void *)(work + 251008); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 252032); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 253056); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 318592); /* [e: 64, i: 256] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 256 of 272] */
+    float *const query_6 = (float *)(void *)(work + 70784); /* [r: 64, i: 256 of 272] */
+    float *const key_5 = (float *)(void *)(work + 70784); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 107648); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 107648); /* [j: 144, i: 256 of 272] */
+    float *const row_sum = (float *)(void *)(work + 264320); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 265344); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 266368); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 336000); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 132224); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 140416); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 140416); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 144512); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -1191,7 +1191,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1207,9 +1207,9 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -1218,7 +1218,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, load_v3(q_tile + d * 256 + i) * t_3);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1229,7 +1229,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 256 + i, (load_v3(query_5 + r * 256 + i) * load_v3(query_6 + r * 256 + i)) * 0.125f);
+                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) * 0.125f);
             }
         }
     }
@@ -1242,8 +1242,8 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1314,8 +1314,8 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_8 = load_v3(score + j * 256 + i);
-                    store_v3(score + j * 256 + i, score_8 * score_8);
+                    const vec_v3 score_8 = load_v3(score + j * 272 + i);
+                    store_v3(score + j * 272 + i, score_8 * score_8);
                 }
             }
         }
@@ -1325,7 +1325,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1338,7 +1338,7 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 256 + i);
+                    row_sum_in[u] += load_v3(score + j * 272 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1353,11 +1353,11 @@ TARGET_v3 static void polysketch_r64_rows_v3(const struct call *call, int64_t ta
         const vec_v3 t_11 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_12 = t_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 256 + i) / t_11));
+            store_v3(sum + e * 272 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1870,7 +1870,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1960,7 +1960,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
@@ -1968,11 +1968,11 @@ APART void dot1_any(const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
@@ -2018,23 +2018,23 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 128] */
-    float *const query_6 = (float *)(void *)(work + 33920); /* [r: 64, i: 128] */
-    float *const key_5 = (float *)(void *)(work + 33920); /* [r: 64, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 70784); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 70784); /* [j: 144, i: 128] */
-    float *const row_sum = (float *)(void *)(work + 144512); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 145024); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 145536); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 178304); /* [e: 64, i: 128] */
+    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 64, i: 128 of 144] */
+    float *const query_6 = (float *)(void *)(work + 38016); /* [r: 64, i: 128 of 144] */
+    float *const key_5 = (float *)(void *)(work + 38016); /* [r: 64, j: 144] */
+    float *const key_6 = (float *)(void *)(work + 74880); /* [r: 64, j: 144] */
+    float *const score = (float *)(void *)(work + 74880); /* [j: 144, i: 128 of 144] */
+    float *const row_sum = (float *)(void *)(work + 157824); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 158336); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 158848); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 195712); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 66688); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 107648); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 74880); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 111744); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -2047,7 +2047,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2063,9 +2063,9 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -2074,7 +2074,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, load_any(q_tile + d * 128 + i) * t_3);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
         }
     }
     /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2085,7 +2085,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 128 + i, (load_any(query_5 + r * 128 + i) * load_any(query_6 + r * 128 + i)) * 0.125f);
+                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) * 0.125f);
             }
         }
     }
@@ -2098,8 +2098,8 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -2170,8 +2170,8 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_8 = load_any(score + j * 128 + i);
-                    store_any(score + j * 128 + i, score_8 * score_8);
+                    const vec_any score_8 = load_any(score + j * 144 + i);
+                    store_any(score + j * 144 + i, score_8 * score_8);
                 }
             }
         }
@@ -2181,7 +2181,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2194,7 +2194,7 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 128 + i);
+                    row_sum_in[u] += load_any(score + j * 144 + i);
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2209,11 +2209,11 @@ static void polysketch_r64_rows_any(const struct call *call, int64_t task, unsig
         const vec_any t_11 = load_any(row_sum + i) + 1.0f;
         const mask_any t_12 = t_11 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 128 + i) / t_11));
+            store_any(sum + e * 144 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 144 + i) / t_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2709,17 +2709,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r64_linear_v4, .tile = 0, .own = 115968, .shared = 1098240, .slot = 549120, .slots = 1};
-        return (struct version){.rows = polysketch_r64_rows_v4, .tile = 256, .own = 384128};
+        return (struct version){.rows = polysketch_r64_rows_v4, .tile = 256, .own = 405632};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r64_linear_v3, .tile = 0, .own = 115968, .shared = 1098240, .slot = 549120, .slots = 1};
-        return (struct version){.rows = polysketch_r64_rows_v3, .tile = 256, .own = 384128};
+        return (struct version){.rows = polysketch_r64_rows_v3, .tile = 256, .own = 405632};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r64_linear_any, .tile = 0, .own = 115968, .shared = 1098240, .slot = 549120, .slots = 1};
-    return (struct version){.rows = polysketch_r64_rows_any, .tile = 128, .own = 211072};
+    return (struct version){.rows = polysketch_r64_rows_any, .tile = 128, .own = 232576};
 }
 
 static size_t bytes_a_thread(const struct version *v)

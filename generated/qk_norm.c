@@ -55,9 +55,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 420864 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 420864 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 247296 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 442368 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 442368 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 268800 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
 #include "qk_norm.h"
 
@@ -158,7 +158,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -260,11 +260,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -295,24 +295,24 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 286720); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
+    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 300032); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 287744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 288768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 289792); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 355328); /* [e: 64, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 301056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 302080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 303104); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 372736); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query + i, splat_v4(0.0f));
@@ -325,7 +325,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 256 + i);
+                query_in[u] += load_v4(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -341,9 +341,9 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
         vec_v4 query_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 256 + i);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
             const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 256 + i, q_tile_new2);
+            store_v4(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
@@ -352,7 +352,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
@@ -361,17 +361,17 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 256 + i, cos_v4(&angle6));
+            store_v4(query_cos + t * 272 + i, cos_v4(&angle6));
             const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 256 + i, sin_v4(&angle7));
+            store_v4(query_sin + t * 272 + i, sin_v4(&angle7));
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d %
-                    2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                store_v4(query_5 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 + i)) + ((load_v4(q_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
                     0.18033688f);
             }
         }
@@ -386,8 +386,8 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -471,7 +471,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -484,7 +484,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 256 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -504,9 +504,9 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             const vec_v4 row_max_20 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_19 = load_v4(score + j * 256 + i);
+                const vec_v4 score_19 = load_v4(score + j * 272 + i);
                 const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
-                store_v4(score + j * 256 + i, score_new21);
+                store_v4(score + j * 272 + i, score_new21);
                 row_sum_in += score_new21;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
@@ -519,11 +519,11 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         const vec_v4 row_sum_22 = load_v4(row_sum + i);
         const mask_v4 t_23 = row_sum_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_22));
+            store_v4(sum + e * 272 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_22));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -588,7 +588,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -684,11 +684,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -719,24 +719,24 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 286720); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
+    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 300032); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 287744); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 288768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 289792); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 355328); /* [e: 64, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 301056); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 302080); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 303104); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 372736); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query + i, splat_v3(0.0f));
@@ -749,7 +749,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 256 + i);
+                query_in[u] += load_v3(q_tile + d * 272 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -765,9 +765,9 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
         vec_v3 query_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 256 + i);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
             const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 256 + i, q_tile_new2);
+            store_v3(q_tile + d * 272 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
@@ -776,7 +776,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
@@ -785,17 +785,17 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 256 + i, cos_v3(&angle6));
+            store_v3(query_cos + t * 272 + i, cos_v3(&angle6));
             const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 256 + i, sin_v3(&angle7));
+            store_v3(query_sin + t * 272 + i, sin_v3(&angle7));
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d %
-                    2) == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                store_v3(query_5 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 + i)) + ((load_v3(q_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
                     0.18033688f);
             }
         }
@@ -810,8 +810,8 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -895,7 +895,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(-INFINITY)));
                 }
             }
@@ -908,7 +908,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 256 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -928,9 +928,9 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             const vec_v3 row_max_20 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_19 = load_v3(score + j * 256 + i);
+                const vec_v3 score_19 = load_v3(score + j * 272 + i);
                 const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
-                store_v3(score + j * 256 + i, score_new21);
+                store_v3(score + j * 272 + i, score_new21);
                 row_sum_in += score_new21;
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
@@ -943,11 +943,11 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         const vec_v3 row_sum_22 = load_v3(row_sum + i);
         const mask_v3 t_23 = row_sum_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 256 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 256 + i) / row_sum_22));
+            store_v3(sum + e * 272 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_22));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -1010,7 +1010,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1100,11 +1100,11 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1135,24 +1135,24 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
     float *const query = (float *)(void *)(work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 32, i: 128] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 128] */
-    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 180224); /* [i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, i: 128 of 144] */
+    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 110592); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 193536); /* [i: 128] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 180736); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 181248); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 181760); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 214528); /* [e: 64, i: 128] */
+    float *const row_sum = (float *)(void *)(work + 194048); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 194560); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 195072); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 231936); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 110592); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query + i, splat_any(0.0f));
@@ -1165,7 +1165,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 128 + i);
+                query_in[u] += load_any(q_tile + d * 144 + i);
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1181,9 +1181,9 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         const vec_any t_1 = load_any(query + i) * 0.015625f;
         vec_any query_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 128 + i);
+            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
             const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 128 + i, q_tile_new2);
+            store_any(q_tile + d * 144 + i, q_tile_new2);
             query_3_in += q_tile_new2 * q_tile_new2;
         }
         store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
@@ -1192,7 +1192,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 128 + i, ((load_any(q_tile + d * 128 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
         }
     }
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
@@ -1201,17 +1201,17 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         const ints_any t_5 = (i0 + i + lane_any) + t_4;
         for (int64_t t = 0; t < 32; t++) {
             const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 128 + i, cos_any(&angle6));
+            store_any(query_cos + t * 144 + i, cos_any(&angle6));
             const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 128 + i, sin_any(&angle7));
+            store_any(query_sin + t * 144 + i, sin_any(&angle7));
         }
     }
     /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile +
-                    (((d % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) :
+                store_any(query_5 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 + i)) + ((load_any(q_tile +
+                    (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) :
                     1.0))) * 0.18033688f);
             }
         }
@@ -1226,8 +1226,8 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1312,7 +1312,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_16 = (i0 + i + lane_any) + t_15;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any), load_any(score + j * 144 + i),
                         splat_any(-INFINITY)));
                 }
             }
@@ -1325,7 +1325,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 128 + i));
+                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1345,9 +1345,9 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             const vec_any row_max_20 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_19 = load_any(score + j * 128 + i);
+                const vec_any score_19 = load_any(score + j * 144 + i);
                 const vec_any score_new21 = exp2_any(score_19 - row_max_20);
-                store_any(score + j * 128 + i, score_new21);
+                store_any(score + j * 144 + i, score_new21);
                 row_sum_in += score_new21;
             }
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
@@ -1360,11 +1360,11 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         const vec_any row_sum_22 = load_any(row_sum + i);
         const mask_any t_23 = row_sum_22 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 128 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 128 + i) / row_sum_22));
+            store_any(sum + e * 144 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_22));
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* ==== which of them this machine runs ==== */
@@ -1379,13 +1379,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 420864};
+        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 442368};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 420864};
+        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 442368};
 #endif
-    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 247296};
+    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 268800};
 }
 
 static size_t bytes_a_thread(const struct version *v)

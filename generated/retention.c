@@ -41,11 +41,11 @@
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
    Linear from 204 keys on: the weight is an inner product of 64 features, whose sum over keys is a state of 64 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 417792 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 245760 bytes of workspace a thread
+     generic    quadratic tiles of 128 queries and 144 keys; 267264 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp retention.c … -lattnrt -lm */
 #include "retention.h"
@@ -158,7 +158,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -260,11 +260,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -303,37 +303,37 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
     float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
     float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
-    float *const sum = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 352256); /* [e: 64, i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
+    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
+    float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 256 + i, cos_v4(&angle2));
+            store_v4(query_cos + t * 272 + i, cos_v4(&angle2));
             const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 256 + i, sin_v4(&angle3));
+            store_v4(query_sin + t * 272 + i, sin_v4(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d / 2) * 256 + i)) + ((load_v4(q_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v4(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 + i)) + ((load_v4(q_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
                     0.125f);
             }
         }
@@ -342,8 +342,8 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -381,7 +381,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 256 + i, load_v4(score + j * 256 + i) * exp2_v4((__builtin_convertvector(t_8 - (j0 + j), vec_v4) * 1.0f) *
+                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4((__builtin_convertvector(t_8 - (j0 + j), vec_v4) * 1.0f) *
                     (float)t_9));
             }
         }
@@ -391,7 +391,7 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 256 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -403,12 +403,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, load_v4(sum + e * 256 + i));
+                store_v4(sum + e * 272 + i, load_v4(sum + e * 272 + i));
             }
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -748,7 +748,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -844,11 +844,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 256, c, 256, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -887,37 +887,37 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
     float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
     float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 32, i: 256] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256] */
-    float *const score = (float *)(void *)(work + 139264); /* [j: 144, i: 256] */
-    float *const sum = (float *)(void *)(work + 286720); /* [e: 64, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 352256); /* [e: 64, i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
+    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
+    float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 139264); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 256);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 256 + i, cos_v3(&angle2));
+            store_v3(query_cos + t * 272 + i, cos_v3(&angle2));
             const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 256 + i, sin_v3(&angle3));
+            store_v3(query_sin + t * 272 + i, sin_v3(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + d * 256 + i, ((load_v3(q_tile + d * 256 + i) * load_v3(query_cos + (d / 2) * 256 + i)) + ((load_v3(q_tile + (((d % 2)
-                    == 0) ? (d + 1) : (d - 1)) * 256 + i) * load_v3(query_sin + (d / 2) * 256 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                store_v3(query + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 + i)) + ((load_v3(q_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d / 2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
                     0.125f);
             }
         }
@@ -926,8 +926,8 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 256 + i, splat_v3(0.0f));
+                store_v3(sum + e * 272 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 272 + i, splat_v3(0.0f));
             }
         }
     }
@@ -965,7 +965,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 256 + i, load_v3(score + j * 256 + i) * exp2_v3((__builtin_convertvector(t_8 - (j0 + j), vec_v3) * 1.0f) *
+                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3((__builtin_convertvector(t_8 - (j0 + j), vec_v3) * 1.0f) *
                     (float)t_9));
             }
         }
@@ -975,7 +975,7 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 256 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 256 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -987,12 +987,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 256 + i, load_v3(sum + e * 256 + i));
+                store_v3(sum + e * 272 + i, load_v3(sum + e * 272 + i));
             }
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 256, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1330,7 +1330,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1420,11 +1420,11 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 128, c, 128, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1463,37 +1463,37 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
     float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
     float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 32, i: 128] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 128] */
-    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 128] */
-    float *const sum = (float *)(void *)(work + 180224); /* [e: 64, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 212992); /* [e: 64, i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 110592); /* [j: 144, i: 128 of 144] */
+    float *const sum = (float *)(void *)(work + 193536); /* [e: 64, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 230400); /* [e: 64, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 110592); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 128);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_1 = (i0 + i + lane_any) + t_0;
         for (int64_t t = 0; t < 32; t++) {
             const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 128 + i, cos_any(&angle2));
+            store_any(query_cos + t * 144 + i, cos_any(&angle2));
             const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 128 + i, sin_any(&angle3));
+            store_any(query_sin + t * 144 + i, sin_any(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + d * 128 + i, ((load_any(q_tile + d * 128 + i) * load_any(query_cos + (d / 2) * 128 + i)) + ((load_any(q_tile + (((d
-                    % 2) == 0) ? (d + 1) : (d - 1)) * 128 + i) * load_any(query_sin + (d / 2) * 128 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
+                store_any(query + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 + i)) + ((load_any(q_tile + (((d
+                    % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) *
                     0.125f);
             }
         }
@@ -1502,8 +1502,8 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, splat_any(0.0f));
-                store_any(sum_rest + e * 128 + i, splat_any(0.0f));
+                store_any(sum + e * 144 + i, splat_any(0.0f));
+                store_any(sum_rest + e * 144 + i, splat_any(0.0f));
             }
         }
     }
@@ -1541,7 +1541,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_8 = (i0 + i + lane_any) + t_7;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 128 + i, load_any(score + j * 128 + i) * exp2_any((__builtin_convertvector(t_8 - (j0 + j), vec_any) * 1.0f) *
+                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any((__builtin_convertvector(t_8 - (j0 + j), vec_any) * 1.0f) *
                     (float)t_9));
             }
         }
@@ -1551,7 +1551,7 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_11 = (i0 + i + lane_any) + t_10;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 128 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 128 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -1563,12 +1563,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 128 + i, load_any(sum + e * 128 + i));
+                store_any(sum + e * 144 + i, load_any(sum + e * 144 + i));
             }
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 128, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1870,17 +1870,17 @@ static struct version version(int64_t n_k)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
-        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 417792};
+        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 439296};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
-        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 417792};
+        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 439296};
     }
 #endif
     if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
-    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 245760};
+    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 267264};
 }
 
 static size_t bytes_a_thread(const struct version *v)

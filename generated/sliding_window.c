@@ -43,8 +43,8 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 691200 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 419328 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 724992 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 128 queries and 144 keys; 453120 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 144 keys; 320256 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp sliding_window.c … -lattnrt -lm */
 #include "sliding_window.h"
@@ -145,7 +145,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -247,11 +247,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 128, a, 1, 144, b, 256, c, 256, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 128, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 256, 128, 2, steps, a, 1, a_step, b, 256, c, 256, 3, factor, rest);
+    dot_v4(4, 256, 128, 2, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -274,41 +274,41 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
     float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
     float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 256] */
-    float *const query_sin = (float *)(void *)(work + 65536); /* [t: 64, i: 256] */
-    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 256] */
-    float *const score = (float *)(void *)(work + 278528); /* [j: 144, i: 256] */
-    float *const row_max = (float *)(void *)(work + 425984); /* [i: 256] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 69632); /* [t: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 256 of 272] */
+    float *const score = (float *)(void *)(work + 286720); /* [j: 144, i: 256 of 272] */
+    float *const row_max = (float *)(void *)(work + 443392); /* [i: 256] */
     float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 427008); /* [i: 256] */
-    float *const row_sum_rest = (float *)(void *)(work + 428032); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 429056); /* [e: 128, i: 256] */
-    float *const sum_rest = (float *)(void *)(work + 560128); /* [e: 128, i: 256] */
+    float *const row_sum = (float *)(void *)(work + 444416); /* [i: 256] */
+    float *const row_sum_rest = (float *)(void *)(work + 445440); /* [i: 256] */
+    float *const sum = (float *)(void *)(work + 446464); /* [e: 128, i: 256 of 272] */
+    float *const sum_rest = (float *)(void *)(work + 585728); /* [e: 128, i: 256 of 272] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 128, i: 256] */
-    float *const k_tile = (float *)(void *)(work + 278528); /* [d: 128, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 286720); /* [d: 128, i: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 286720); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 256);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 272);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 256 + i] = 0;
+        for (int64_t d = 0; d < 128; d++) q_tile[d * 272 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 256 + i, cos_v4(&angle2));
+            store_v4(query_cos + t * 272 + i, cos_v4(&angle2));
             const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 256 + i, sin_v4(&angle3));
+            store_v4(query_sin + t * 272 + i, sin_v4(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 128; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 256 + i, ((load_v4(q_tile + d * 256 + i) * load_v4(query_cos + (d % 64) * 256 + i)) + ((load_v4(q_tile + ((d <
-                    64) ? (d + 64) : (d - 64)) * 256 + i) * load_v4(query_sin + (d % 64) * 256 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
+                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d % 64) * 272 + i)) + ((load_v4(q_tile + ((d <
+                    64) ? (d + 64) : (d - 64)) * 272 + i) * load_v4(query_sin + (d % 64) * 272 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
                     0.12751743f);
             }
         }
@@ -323,8 +323,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 128; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 256 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 256 + i, splat_v4(0.0f));
+                store_v4(sum + e * 272 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 272 + i, splat_v4(0.0f));
             }
         }
     }
@@ -367,8 +367,8 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
                 const ints_v4 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 256 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j *
-                        256 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v4), load_v4(score + j *
+                        272 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -380,7 +380,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 256 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 272 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -400,9 +400,9 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             const vec_v4 row_max_13 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_12 = load_v4(score + j * 256 + i);
+                const vec_v4 score_12 = load_v4(score + j * 272 + i);
                 const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
-                store_v4(score + j * 256 + i, score_new14);
+                store_v4(score + j * 272 + i, score_new14);
                 row_sum_in += score_new14;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
@@ -415,11 +415,11 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_15 = load_v4(row_sum + i);
         const mask_v4 t_16 = row_sum_15 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 256 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 256 + i) / row_sum_15));
+            store_v4(sum + e * 272 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_15));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 256, 128, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 272, 128, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -478,7 +478,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -574,11 +574,11 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 128, rows, -1, 128, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_v3(2, 128, rows, -1, 128, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v3(2, 128, 128, 2, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_v3(2, 128, 128, 2, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -601,41 +601,41 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
     float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
     float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 64, i: 128] */
-    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 128] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 212992); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 73728); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 213504); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 214016); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 214528); /* [e: 128, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 280064); /* [e: 128, i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 36864); /* [t: 64, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 221184); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 304128); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 304640); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 305152); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 305664); /* [e: 128, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 379392); /* [e: 128, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 345600); /* [d: 128, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 73728); /* [d: 128, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 221184); /* [d: 128, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 128);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 128; d++) q_tile[d * 144 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 128 + i, cos_v3(&angle2));
+            store_v3(query_cos + t * 144 + i, cos_v3(&angle2));
             const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 128 + i, sin_v3(&angle3));
+            store_v3(query_sin + t * 144 + i, sin_v3(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 128; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + d * 128 + i, ((load_v3(q_tile + d * 128 + i) * load_v3(query_cos + (d % 64) * 128 + i)) + ((load_v3(q_tile + ((d <
-                    64) ? (d + 64) : (d - 64)) * 128 + i) * load_v3(query_sin + (d % 64) * 128 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
+                store_v3(query + d * 144 + i, ((load_v3(q_tile + d * 144 + i) * load_v3(query_cos + (d % 64) * 144 + i)) + ((load_v3(q_tile + ((d <
+                    64) ? (d + 64) : (d - 64)) * 144 + i) * load_v3(query_sin + (d % 64) * 144 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) *
                     0.12751743f);
             }
         }
@@ -650,8 +650,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t e = 0; e < 128; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 128 + i, splat_v3(0.0f));
-                store_v3(sum_rest + e * 128 + i, splat_v3(0.0f));
+                store_v3(sum + e * 144 + i, splat_v3(0.0f));
+                store_v3(sum_rest + e * 144 + i, splat_v3(0.0f));
             }
         }
     }
@@ -694,8 +694,8 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
                 const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
                 const ints_v3 t_9 = t_8 + (-4096);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 128 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j *
-                        128 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 144 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <= t_8), mask_v3), load_v3(score + j *
+                        144 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -707,7 +707,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 128 + i));
+                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -727,9 +727,9 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             const vec_v3 row_max_13 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_12 = load_v3(score + j * 128 + i);
+                const vec_v3 score_12 = load_v3(score + j * 144 + i);
                 const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
-                store_v3(score + j * 128 + i, score_new14);
+                store_v3(score + j * 144 + i, score_new14);
                 row_sum_in += score_new14;
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
@@ -742,11 +742,11 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_15 = load_v3(row_sum + i);
         const mask_v3 t_16 = row_sum_15 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 128 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 128 + i) / row_sum_15));
+            store_v3(sum + e * 144 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 144 + i) / row_sum_15));
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 128, 128, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v3(sum, 144, 128, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -803,7 +803,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1080,11 +1080,11 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = sliding_window_rows_v4, .tile = 256, .own = 691200};
+        return (struct version){.rows = sliding_window_rows_v4, .tile = 256, .own = 724992};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = sliding_window_rows_v3, .tile = 128, .own = 419328};
+        return (struct version){.rows = sliding_window_rows_v3, .tile = 128, .own = 453120};
 #endif
     return (struct version){.rows = sliding_window_rows_any, .tile = 64, .own = 320256};
 }

@@ -54,7 +54,7 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 837120 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 886272 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 144 keys; 639744 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 144 keys; 639744 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_softcap.c … -lattnrt -lm */
@@ -184,7 +184,7 @@ TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 16) * from_row + column);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 16; r++)
             if (!(r & 1)) {
@@ -286,11 +286,11 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 128, rows, -1, 256, a, 1, 144, b, 128, c, 128, 0, NULL, NULL);
+    dot_v4(4, 128, rows, -1, 256, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
-    dot_v4(4, 128, 256, 4, steps, a, 1, a_step, b, 128, c, 128, 3, factor, rest);
+    dot_v4(4, 128, 256, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -313,41 +313,41 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 128, j: 144] */
     float *const key_sin = (float *)(void *)(work + 73728); /* [t: 128, j: 144] */
     float *const key = (float *)(void *)(work + 147456); /* [d: 256, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 128] */
-    float *const query_sin = (float *)(void *)(work + 65536); /* [t: 128, i: 128] */
-    float *const query = (float *)(void *)(work + 294912); /* [d: 256, i: 128] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128] */
-    float *const row_max = (float *)(void *)(work + 425984); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 73728); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 426496); /* [i: 128] */
-    float *const row_sum_rest = (float *)(void *)(work + 427008); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 427520); /* [e: 256, i: 128] */
-    float *const sum_rest = (float *)(void *)(work + 558592); /* [e: 256, i: 128] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 73728); /* [t: 128, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 294912); /* [d: 256, i: 128 of 144] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
+    float *const row_max = (float *)(void *)(work + 442368); /* [i: 128] */
+    float *const old_max = (float *)(void *)(work + 82944); /* [i: 128] */
+    float *const row_sum = (float *)(void *)(work + 442880); /* [i: 128] */
+    float *const row_sum_rest = (float *)(void *)(work + 443392); /* [i: 128] */
+    float *const sum = (float *)(void *)(work + 443904); /* [e: 256, i: 128 of 144] */
+    float *const sum_rest = (float *)(void *)(work + 591360); /* [e: 256, i: 128 of 144] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 256, i: 128] */
-    float *const k_tile = (float *)(void *)(work + 689664); /* [d: 256, j: 144] */
+    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 256, i: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 738816); /* [d: 256, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 128);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 144);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 256; d++) q_tile[d * 128 + i] = 0;
+        for (int64_t d = 0; d < 256; d++) q_tile[d * 144 + i] = 0;
     /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
     const int64_t t_0 = n_k - n_q;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
         for (int64_t t = 0; t < 128; t++) {
             const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 128 + i, cos_v4(&angle2));
+            store_v4(query_cos + t * 144 + i, cos_v4(&angle2));
             const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 128 + i, sin_v4(&angle3));
+            store_v4(query_sin + t * 144 + i, sin_v4(&angle3));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 256; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 128 + i, ((load_v4(q_tile + d * 128 + i) * load_v4(query_cos + (d % 128) * 128 + i)) + ((load_v4(q_tile + ((d <
-                    128) ? (d + 128) : (d - 128)) * 128 + i) * load_v4(query_sin + (d % 128) * 128 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) *
+                store_v4(query + d * 144 + i, ((load_v4(q_tile + d * 144 + i) * load_v4(query_cos + (d % 128) * 144 + i)) + ((load_v4(q_tile + ((d <
+                    128) ? (d + 128) : (d - 128)) * 144 + i) * load_v4(query_sin + (d % 128) * 144 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) *
                     0.00125f);
             }
         }
@@ -362,8 +362,8 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 256; e++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 128 + i, splat_v4(0.0f));
-                store_v4(sum_rest + e * 128 + i, splat_v4(0.0f));
+                store_v4(sum + e * 144 + i, splat_v4(0.0f));
+                store_v4(sum_rest + e * 144 + i, splat_v4(0.0f));
             }
         }
     }
@@ -398,7 +398,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
         /* score = tanh(score) * 72.13475f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 128 + i, tanh_v4(load_v4(score + j * 128 + i)) * 72.13475f);
+                store_v4(score + j * 144 + i, tanh_v4(load_v4(score + j * 144 + i)) * 72.13475f);
             }
         }
         /* old_max = row_max */
@@ -411,7 +411,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 128 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4), load_v4(score + j * 128 + i),
+                    store_v4(score + j * 144 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4), load_v4(score + j * 144 + i),
                         splat_v4(-INFINITY)));
                 }
             }
@@ -424,7 +424,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 128 + i));
+                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 144 + i));
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -444,9 +444,9 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 128 + i);
+                const vec_v4 score_11 = load_v4(score + j * 144 + i);
                 const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 128 + i, score_new13);
+                store_v4(score + j * 144 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
@@ -459,11 +459,11 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
         const vec_v4 row_sum_14 = load_v4(row_sum + i);
         const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 256; e++) {
-            store_v4(sum + e * 128 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 128 + i) / row_sum_14));
+            store_v4(sum + e * 144 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 144 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 128, 256, i1 - i0, out + i0 * out_row, out_row);
+    transpose_v4(sum, 144, 256, i1 - i0, out + i0 * out_row, out_row);
 }
 #endif
 
@@ -539,7 +539,7 @@ TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 8) * from_row + column);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 8; r++)
             if (!(r & 1)) {
@@ -885,7 +885,7 @@ INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 4) * from_row + column);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         UNROLL for (int r = 0; r < 4; r++)
             if (!(r & 1)) {
@@ -1167,7 +1167,7 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = softmax_softcap_rows_v4, .tile = 128, .own = 837120};
+        return (struct version){.rows = softmax_softcap_rows_v4, .tile = 128, .own = 886272};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))

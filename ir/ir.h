@@ -370,6 +370,7 @@ struct array {
     int rank;
     int axes[MAX_RANK];
     int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
+    int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
     bool shared;              /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
     int64_t offset;           /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data;       /* TABLE */
@@ -446,6 +447,8 @@ bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
+/* Elements of memory that a tile takes; INT64_MAX when that is too many. */
+int64_t array_elements(const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
 /* Slots that a thread brings: more make longer windows, where they are small. */

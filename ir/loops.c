@@ -74,6 +74,14 @@ struct ref loops_ref(const struct loops *l, int a)
     return r;
 }
 
+int64_t array_elements(const struct array *a)
+{
+    int64_t elements = 1;
+    for (int k = 0; k < a->rank; k++)
+        if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements)) return INT64_MAX;
+    return elements;
+}
+
 bool array_has_slots(const struct loops *l, const struct array *a)
 {
     bool slots = false;

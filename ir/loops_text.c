@@ -175,6 +175,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         text_add(out, "[");
         for (int k = 0; k < a->rank; k++) text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
         text_add(out, "]");
+        if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
         if (a->shared) text_add(out, " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
@@ -224,6 +225,7 @@ static void read_tile_axes(struct reader *r, struct array *a)
         a->rank++;
     }
     reader_expect(r, "]");
+    if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
     a->shared = reader_take(r, "shared");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }

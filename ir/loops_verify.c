@@ -69,12 +69,12 @@ static const char *array_check(const struct scope *c, int number)
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
     if (a->kind != ARRAY_TILE) return NULL;
-    int64_t bytes = dtype_bytes(a->dtype);
+    int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
         if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
         if (m->axis[a->axes[k]].source == SIZE_CHUNKS && a->extent[k] != 1) return "a chunk has one slot";
-        if (__builtin_mul_overflow(bytes, a->extent[k], &bytes)) return "it is too large";
     }
+    if (__builtin_mul_overflow(dtype_bytes(a->dtype), array_elements(a), &bytes)) return "it is too large";
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
     int64_t room = array_has_slots(c->loops, a) ? c->loops->slot : a->shared ? c->loops->shared : c->loops->workspace;
     if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not lie in the workspace";
@@ -173,6 +173,7 @@ static const char *check_rest(const struct scope *c, const struct assign *a)
     const struct array *rest = &c->loops->array[a->rest - 1], *to = &c->loops->array[a->to.of];
     bool same = rest->kind == ARRAY_TILE && rest->rank == to->rank && rest != to;
     for (int k = 0; same && k < to->rank; k++) same = rest->axes[k] == to->axes[k] && rest->extent[k] == to->extent[k];
+    same = same && rest->gap == to->gap;
     return same ? NULL : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape", rest->name);
 }
 

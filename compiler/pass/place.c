@@ -68,13 +68,17 @@ static int stretch(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-/* Bytes of a tile, padded. */
+/* Bytes of a tile, padded. Rows whose distance is a multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap of one. */
 static int64_t pad(const struct compilation *c, struct array *array)
 {
-    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / element, elements = 1;
-    if (array->rank > 0) array->extent[array->rank - 1] = (array->extent[array->rank - 1] + lanes - 1) / lanes * lanes;
-    for (int k = 0; k < array->rank; k++) elements *= array->extent[k];
-    return (elements * element + 63) / 64 * 64;
+    enum { LINE = 64, FAR = 8 * LINE };
+    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / element;
+    if (array->rank > 0) {
+        int64_t *row = &array->extent[array->rank - 1];
+        *row = (*row + lanes - 1) / lanes * lanes;
+        if (array->rank > 1 && *row * element % FAR == 0) array->gap = LINE / element;
+    }
+    return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
 
 /* The lowest place for `bytes` where no tile lies that is alive at the same time. */
