@@ -112,12 +112,24 @@ static double row_largest(const double *row, int64_t n)
     return most;
 }
 
+/* Whether a copy rounds f32 to bf16: weights, before they are multiplied with values. */
+static bool rounds_weights(const struct loops *l, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_COPY && l->array[s->operand[0].of].dtype == DTYPE_F32 && l->array[s->assign[0].to.of].paired) return true;
+        if (rounds_weights(l, s->body)) return true;
+    }
+    return false;
+}
+
 /* What a kernel in f32 may be off by in each row: 2e-6 of the row's scale (with |v| in place of v), and 4 times what moving every input by half
-   an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. */
-static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, const struct problem_size *size, uint64_t *state, struct arena *arena)
+   an ulp changes; twice that where the kernel has a linear form; in f64 2^-29 of it. Where weights are rounded to bf16, 2^-8 of the scale comes to it. */
+static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded, const struct problem_size *size, uint64_t *state,
+                                struct arena *arena)
 {
     int64_t rows = s->elements / s->value_dim;
     double *moved = arena_alloc(arena, (size_t)s->elements * sizeof *moved), *change = arena_alloc(arena, (size_t)rows * sizeof *change);
+    double *scale = arena_alloc(arena, (size_t)rows * sizeof *scale);
     for (int try = 0; try <= NUDGES; try++) { /* the first for the scale */
         struct tensor in[MAX_TENSORS];
         for (int t = 0; t < s->tensors; t++) {
@@ -137,12 +149,15 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
             for (int64_t k = 0; k < s->value_dim && try > 0; k++) row[k] -= s->expected[r * s->value_dim + k];
             double most = row_largest(row, s->value_dim);
             if (try == 0)
-                s->allowed[r] = 2e-6 * most;
+                scale[r] = most;
             else if (4 * most > change[r])
                 change[r] = 4 * most;
         }
     }
-    for (int64_t r = 0; r < rows; r++) s->allowed[r] = (s->allowed[r] + change[r]) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+    for (int64_t r = 0; r < rows; r++) {
+        s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+        if (rounded) s->allowed[r] += 0x1p-8 * scale[r];
+    }
     return NULL;
 }
 
@@ -283,6 +298,8 @@ static enum status check_product(const struct options *o, struct product *p)
     struct arena *arena = p->arena;
     uint64_t state = o->has_seed ? o->seed : 1;
     int64_t most = 0;
+    bool rounded = false;
+    for (int t = 0; t < p->compilations; t++) rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
     c.sample = arena_alloc(arena, SIZES * sizeof *c.sample);
     printf("%s: %d sizes, n from 1 to 290, against the float64 interpreter\n", p->spec->name, SIZES);
     for (int n = 0; n < SIZES; n++) {
@@ -299,7 +316,7 @@ static enum status check_product(const struct options *o, struct product *p)
                 complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
                 return STATUS_INPUT;
             }
-        if (!wrong) wrong = find_allowed(s, p->graph, p->compilation[p->compilations - 1]->linear, &sizes[n], &state, arena);
+        if (!wrong) wrong = find_allowed(s, p->graph, p->compilation[p->compilations - 1]->linear, rounded, &sizes[n], &state, arena);
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;
@@ -308,7 +325,7 @@ static enum status check_product(const struct options *o, struct product *p)
     c.out = arena_alloc(arena, (size_t)most * sizeof(double));
     for (int t = 0; t < p->compilations && c.good; t++) {
         struct compilation again = *p->compilation[t];
-        printf(" %s, %s\n", again.target->name, again.linear ? "linear" : "quadratic");
+        printf(" %s%s, %s\n", again.target->name, again.target->multiplies_bf16 ? " with products of bf16" : "", again.linear ? "linear" : "quadratic");
         again.graph = build_graph(arena, p->spec, again.diagnostics);
         again.loops = NULL;
         passes_run(&again, check_pass, &c);

@@ -252,13 +252,16 @@ struct target {
     const char *supported;  /* C condition at run time, "" if always */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
+    bool multiplies_bf16; /* in pairs, and adds in f32 */
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
-const struct target *target_here(void);           /* the best row of target.def that this machine runs */
+int target_rank_here(void);                         /* of the best row that this machine runs */
 bool target_runs(const struct target *t);           /* on this machine */
+/* The one of the same name that multiplies bf16; NULL: there is none. */
+const struct target *target_of_bf16(const struct target *t);
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
-enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 2 * MAX_TARGETS };
+enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 4 * MAX_TARGETS };
 
 /* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
 struct compilation {
@@ -328,6 +331,13 @@ double nominal_peak(const struct target *t, enum dtype dtype);
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads);
 /* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
+
+/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the quadratic form. (pass/pair.c) */
+bool multiplies_bf16(const struct compilation *c);
+enum { MAX_LOOPS = 12 }; /* around a statement */
+/* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its axes or that threads share; made where
+   there is none yet. Its last axis is `lane`, with that extent; with a lane of -1 it is as it comes. (pass/pack.c) */
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
@@ -421,6 +431,7 @@ struct emitter {
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
     struct product_function **products; /* a list that the compilations for a target share */
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
+    bool uses_paired; /* products of pairs of bf16 */
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
     bool uses_lane_sum;

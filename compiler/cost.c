@@ -90,12 +90,30 @@ static double quadratic_cost(const struct compilation *c, double keys)
     return work.query + keys * (work.pair + work.key / (double)c->tile_q);
 }
 
-int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
+/* Half of the work for a query and key in products of pairs of bf16, which take half the time. */
+static double saved_by_bf16(const struct loops *l, const struct stmt *s)
+{
+    double saved = 0;
+    for (; s; s = s->next) {
+        saved += saved_by_bf16(l, s->body);
+        if (s->op != LOOPS_DOT || !l->array[s->operand[1].of].paired) continue;
+        const struct axis *row = &l->module->axis[s->axes[0]], *over = &l->module->axis[s->axis];
+        saved += (double)(row->source == SIZE_CONSTANT ? row->extent : over->extent);
+    }
+    return saved;
+}
+
+static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double saved)
 {
     /* a query that sees the keys up to its own meets half of them */
     double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, alone = quadratic_cost(quadratic, 0);
-    double length = (linear_cost(linear) - alone) / (quadratic_cost(quadratic, seen) - alone);
+    double length = (linear_cost(linear) - alone) / (quadratic_cost(quadratic, seen) - alone - seen * saved);
     return length < 1 ? 1 : (int64_t)length + 1;
+}
+
+int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
+{
+    return crossover(quadratic, linear, saved_by_bf16(quadratic->loops, quadratic->loops->body));
 }
 
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
@@ -104,11 +122,11 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
     double window = linear->reach ? (double)linear->reach * length_of_chunk(linear) + linear->near_keys : 0;
     if (linear->reach && linear_cost(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
-    long long crossover = (long long)crossover_length(quadratic, linear);
+    long long length = (long long)crossover(quadratic, linear, 0); /* on any machine */
     for (int v = 0; v < g->values; v++) { /* a state of the first so many keys */
         const struct expr *where = g->value[v].where;
-        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= crossover) continue;
-        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most", crossover,
+        if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length) continue;
+        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most", length,
                             (long long)where->arg[1]->integer);
     }
     return NULL;

@@ -145,6 +145,14 @@ void emit_header(const struct compilation *c, const char *command, struct text *
 
 /* ---- NAME.c ---- */
 
+/* Whether some products need the processor's own instructions. */
+static bool any_paired(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (loops_paired(c[k]->loops)) return true;
+    return false;
+}
+
 static bool any_in_phases(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)
@@ -181,6 +189,21 @@ static const char f16_functions[] = "/* f16 has 5 bits of exponent and 10 of fra
                                     "    return (uint16_t)(x | (given.bits >> 16 & 0x8000));\n"
                                     "}\n\n";
 
+/* How many compilations from the first on are for its target. */
+static int same_target(const struct compilation *const *c, int compilations)
+{
+    int count = 1;
+    while (count < compilations && c[count]->target == c[0]->target) count++;
+    return count;
+}
+
+/* The compilations behind those for a target that multiplies bf16, with which the list may begin. */
+static const struct compilation *const *plain(const struct compilation *const *c, int compilations)
+{
+    int bf16 = same_target(c, compilations);
+    return c[0]->target->multiplies_bf16 && bf16 < compilations ? c + bf16 : c;
+}
+
 static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
 {
     const struct spec *spec = c[0]->spec;
@@ -195,21 +218,24 @@ static void preamble(const struct compilation *const *c, int compilations, const
     text_add(out,
              "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
              "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
+    const struct compilation *const *others = plain(c, compilations);
     for (int k = 0; k < compilations; k++)
         if (c[k]->features) {
             text_add(out,
                      "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
                      c[k]->spec->algorithm == ALGORITHM_AUTO
-                         ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(c[0], c[k]))
+                         ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(others[0], others[1]))
                          : "",
                      (long long)c[k]->features, (long long)c[k]->features, (long long)spec->value_dim + 1);
             break;
         }
     for (int k = 0; k < compilations; k++)
-        text_add(out, "     %-10s %-9s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
-                 c[k]->linear ? "linear" : "quadratic", (long long)c[k]->tile_q, (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
+        text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
+                 c[k]->linear ? "linear" : "quadratic", loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
+                 (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
     text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
-    text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n", spec->name);
+    text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n", spec->name,
+             any_paired(c, compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
                   "#define APART static __attribute__((noinline))\n"
                   "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
@@ -312,8 +338,9 @@ static void one_target(const struct compilation *const *c, int count, const char
         shared.uses_transpose |= x.uses_transpose;
         shared.uses_widening |= x.uses_widening;
         shared.uses_lane_sum |= x.uses_lane_sum;
+        shared.uses_paired |= x.uses_paired;
     }
-    text_add(out, "/* ==== %s ==== */\n", t->name);
+    text_add(out, "/* ==== %s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "");
     if (*guard) text_add(out, "#if %s\n", guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
     emit_vector_functions(&shared);
@@ -324,17 +351,11 @@ static void one_target(const struct compilation *const *c, int count, const char
     text_free(&rows);
 }
 
-/* How many compilations from the first on are for its target. */
-static int same_target(const struct compilation *const *c, int compilations)
-{
-    int count = 1;
-    while (count < compilations && c[count]->target == c[0]->target) count++;
-    return count;
-}
-
 static void choice(const struct compilation *const *c, int compilations, struct text *out)
 {
     bool phases = any_in_phases(c, compilations);
+    const struct compilation *const *others = plain(c, compilations);
+    struct arena *arena = c[0]->graph->module->arena;
     text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
     if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
     text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
@@ -344,7 +365,9 @@ static void choice(const struct compilation *const *c, int compilations, struct 
     text_add(out, "};\n\n");
     bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
     if (both)
-        text_add(out, "/* Above this many keys the linear form takes less work. */\nenum { CROSSOVER = %lld };\n\n", (long long)crossover_length(c[0], c[1]));
+        text_add(out, "/* Above this many keys the linear form takes less work%s. */\nenum { CROSSOVER = %lld%s };\n\n",
+                 others == c ? "" : "; and than products of bf16", (long long)crossover_length(others[0], others[1]),
+                 others == c ? "" : arena_printf(arena, ", CROSSOVER_OF_BF16 = %lld", (long long)crossover_length(c[0], c[1])));
     text_add(out, "static struct version version(int64_t n_k)\n{\n%s", both ? "" : "    (void)n_k;\n");
     for (int k = 0, count; k < compilations && !certain; k += count) {
         const struct target *m = c[k]->target;
@@ -357,7 +380,10 @@ static void choice(const struct compilation *const *c, int compilations, struct 
         for (int n = count - 1; n >= 0; n--) {
             const struct compilation *one = c[k + n];
             const struct loops *l = one->loops;
-            text_add(out, "%*s    %sreturn (struct version){.%s = %s_%s_%s, .tile = %lld, .own = %lld", deeper, "", n > 0 ? "if (n_k >= CROSSOVER) " : "",
+            text_add(out, "%*s    %sreturn (struct version){.%s = %s_%s_%s, .tile = %lld, .own = %lld", deeper, "",
+                     n == 0                              ? ""
+                     : m->multiplies_bf16 && others != c ? "if (n_k >= CROSSOVER_OF_BF16) "
+                                                         : "if (n_k >= CROSSOVER) ",
                      emit_in_phases(l) ? "head" : "rows", one->spec->name, emit_form(one), m->suffix, (long long)emit_tasks_of(l), (long long)l->workspace);
             if (emit_in_phases(l))
                 text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));

@@ -115,10 +115,52 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
+/* Into a tile of pairs: of f32, rounded; of an input whose last axis is the lanes; or of one whose pairs are neighbours in memory already. An odd element
+   at the end is joined by 0. */
+static void emit_copy_paired(struct emitter *x, const struct stmt *s)
+{
+    struct arena *arena = x->m->arena;
+    const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
+    const int over = tile->axes[0], lane = tile->axes[1];
+    const char *o = x->m->axis[over].name, *l = x->m->axis[lane].name, *many = emit_range(x, over), *lanes = emit_range(x, lane);
+    const long long row = (long long)tile->extent[1];
+    bool numbers = a->kind == ARRAY_TILE, whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
+    x->uses_paired = true;
+    emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o, numbers ? ", rounded to bf16" : "");
+    if (!numbers && ref_axis(from, from->rank - 1) == over) { /* neighbours */
+        emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
+        emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
+        emit_line(x, "        set_pair_%s(%s + %s * %lld + 2 * %s, %s < %s ? pair_%s(%s) : 0);", x->suffix, emit_array(x, to), o, row, l, l, lanes, x->suffix,
+                  emit_address(x, from));
+        return;
+    }
+    struct ref second = *from;
+    for (int k = 0; k < second.rank; k++)
+        if (ref_axis(from, k) == over) second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, 1), NULL);
+    const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l), *one = emit_address(x, from),
+               *two = emit_address(x, &second);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
+    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s%s)", l, l, lanes, l, whole ? arena_printf(arena, " += %d", x->lanes) : "++");
+    if (numbers)
+        emit_line(x, "        store_paired_%s(%s, load_%s(%s), %s + 1 < %s ? load_%s(%s) : splat_%s(0));", x->suffix, place, x->suffix, one, o, many, x->suffix,
+                  two, x->suffix);
+    else if (whole)
+        emit_line(x, "        join_%s(%s, %s, %s + 1 < %s ? %s : NULL);", x->suffix, place, one, o, many, two);
+    else {
+        emit_line(x, "        set_pair_%s(%s, (int32_t)(%s | (%s + 1 < %s ? (uint32_t)%s << 16 : 0)));", x->suffix, place, emit_element(x, from), o, many,
+                  emit_element(x, &second));
+    }
+}
+
 /* Elements beyond the range of the lanes become 0, so that whole vectors may be computed. */
 static void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
+    if (x->l->array[to->of].paired) {
+        emit_copy_paired(x, s);
+        return;
+    }
     if (emit_copy_widened(x, s)) return;
     bool into_tile = x->l->array[to->of].kind == ARRAY_TILE;
     int lane = s->axes[s->rank - 1];

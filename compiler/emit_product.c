@@ -20,14 +20,16 @@ struct argument {
 
 static bool is_constant(const char *value)
 {
-    return strcmp(value, "NULL") == 0 || strcmp(value, "-1") == 0 || value[strspn(value, "0123456789")] == 0;
+    const char *number = *value == '-' ? value + 1 : value;
+    return strcmp(value, "NULL") == 0 || (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
 /* The function for these arguments: one of those there are, or a new one. */
-static const char *function_of(struct emitter *x, const struct argument *argument, int arguments)
+static const char *function_of(struct emitter *x, const char *name, const struct argument *argument, int arguments)
 {
     struct arena *arena = x->m->arena;
     struct text line = {0}, list = {0};
+    text_add(&line, "%s_%s(", name, x->suffix);
     for (int k = 0; k < arguments; k++) {
         bool constant = is_constant(argument[k].value);
         if (!constant) text_add(&list, "%s%s%s", list.length ? ", " : "", argument[k].type, argument[k].name);
@@ -52,9 +54,24 @@ void emit_products(const struct emitter *x, struct text *out)
     if (*x->products) text_add(out, "/* The products of the code below: dot_%s with what is constant in them. */\n", x->suffix);
     for (const struct product_function *p = *x->products; p; p = p->next) {
         text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
-        text_add(out, "    dot_%s(%s);\n}\n", x->suffix, p->call);
+        text_add(out, "    %s);\n}\n", p->call);
     }
     if (n) text_add(out, "\n");
+}
+
+/* From pair to pair of elements along an axis of a product's operand, in elements; a pair itself has two of them. */
+static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
+{
+    const struct array *a = &x->l->array[r->of];
+    if (!a->paired) return axis == over ? "2" : emit_stride(x, r, axis);
+    return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
+}
+
+static const char *pairs_of(struct emitter *x, int axis)
+{
+    bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
+    if (constant) return arena_printf(x->m->arena, "%lld", (long long)x->m->axis[axis].extent / 2);
+    return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
 void emit_dot(struct emitter *x, const struct stmt *s)
@@ -63,7 +80,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     struct arena *arena = x->m->arena;
     const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = emit_array(x, to);
     bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
-    x->uses_dot = true;
+    bool paired = x->l->array[lane->of].paired;
+    *(paired ? &x->uses_paired : &x->uses_dot) = true;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
               factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
               : add  ? "+="
@@ -71,7 +89,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
               sum, emit_array(x, row), emit_array(x, lane));
     const struct array *a = &x->l->array[to->of];
     int then = s->assign[0].rest ? 3 : factor ? 2 : add;
-    const char *size = "int64_t ", *input = arena_printf(arena, "const %s *", x->real), *output = arena_printf(arena, "%s *", x->real);
+    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real), *input = paired ? "const uint16_t *" : numbers,
+               *output = arena_printf(arena, "%s *", x->real);
     const struct argument argument[] = {
         {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
         {"lanes", size, arena_printf(arena, "%lld", (long long)a->extent[a->rank - 1])},
@@ -79,23 +98,29 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"odd", size,
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]] ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
                                                                                : "-1"},
-        {"steps", size, emit_range(x, s->axis)},
+        {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
         {"a", input, emit_corner(x, s, row)},
-        {"a_row", size, emit_stride(x, row, s->axes[0])},
-        {"a_step", size, emit_stride(x, row, s->axis)},
+        {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_stride(x, row, s->axes[0])},
+        {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_stride(x, row, s->axis)},
         {"b", input, emit_corner(x, s, lane)},
-        {"b_step", size, emit_stride(x, lane, s->axis)},
+        {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_stride(x, lane, s->axis)},
         {"c", output, emit_corner(x, s, to)},
         {"c_row", size, emit_stride(x, to, s->axes[0])},
         {"then", size, arena_printf(arena, "%d", then)},
-        {"factor", input, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
+        {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
+        {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
         {"rest", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
     };
-    int arguments = (int)(sizeof argument / sizeof *argument) - !x->uses_rest;
+    struct argument given_to[sizeof argument / sizeof *argument];
+    int arguments = 0;
+    for (size_t k = 0; k < sizeof argument / sizeof *argument; k++) {
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "rest") == 0 && !x->uses_rest);
+        if (!left_out) given_to[arguments++] = argument[k];
+    }
     struct text call = {0};
-    text_add(&call, "%s(", function_of(x, argument, arguments));
+    text_add(&call, "%s(", function_of(x, paired ? "dot_paired" : "dot", given_to, arguments));
     for (int k = 0, given = 0; k < arguments; k++)
-        if (!is_constant(argument[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", argument[k].value);
+        if (!is_constant(given_to[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", given_to[k].value);
     emit_line(x, "%s);", call.data);
     text_free(&call);
 }

@@ -206,20 +206,20 @@ static const char add[] = "/* *sum becomes *sum * factor + x; *rest carries what
                           "}\n";
 
 static const char block[] =
-    "/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to $ROWS rows and `vectors` vectors of x, the sums in registers;\n"
+    "/* c[r][x] = sum over t of a[r][t] * b[t][x]$SAYS for up to $ROWS rows and `vectors` vectors of x, the sums in registers;\n"
     "   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */\n"
-    "$TARGET INLINE void block_@(const int rows, const int vectors, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step, const $REAL *b, int64_t b_step,\n"
-    "    $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
+    "$TARGET INLINE void block_$KIND@(const int rows, const int vectors, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step, const $IN *b, int64_t b_step,\n"
+    "    $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    vec_@ sum[$ROWS][$VECTORS];\n"
     "    UNROLL for (int r = 0; r < rows; r++)\n"
     "        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_@){0};\n"
     "    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {\n"
-    "        vec_@ x[$VECTORS];\n"
-    "        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_@(b + v * $LANES);\n"
+    "        $VALUE x[$VECTORS];\n"
+    "        UNROLL for (int v = 0; v < vectors; v++) x[v] = $FETCH(b + v * $AHEAD);\n"
     "        UNROLL for (int r = 0; r < rows; r++) {\n"
-    "            const $REAL y = a[r * a_row];\n"
-    "            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];\n"
+    "            const $ONE y = $PICK;\n"
+    "            UNROLL for (int v = 0; v < vectors; v++) $MULTIPLY;\n"
     "        }\n"
     "    }\n"
     "    UNROLL for (int v = 0; v < vectors; v++) {\n"
@@ -227,35 +227,59 @@ static const char block[] =
     "        UNROLL for (int r = 0; r < rows; r++) {\n"
     "            $REAL *const to = c + r * c_row + v * $LANES;\n"
     "$REST"
-    "            store_@(to, then == 0 ? sum[r][v] : then == 1 ? load_@(to) + sum[r][v] : load_@(to) * times + sum[r][v]);\n"
+    "            store_@(to, then == 0 ? sum[r][v]$BY_SUM : then == 1 ? load_@(to) + sum[r][v]$BY_SUM : load_@(to) * times + sum[r][v]);\n"
     "        }\n"
     "    }\n"
     "}\n\n"
     "/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % $ROWS if that is constant, else -1. */\n"
-    "$TARGET INLINE void dot_part_@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step,\n"
-    "    const $REAL *b, int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
+    "$TARGET INLINE void dot_part_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
+    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    for (int64_t x = 0; x < lanes; x += vectors * $LANES) {\n"
     "        const $REAL *const f = factor ? factor + x : NULL;\n"
     "$LEFT"
     "        int64_t r = 0;\n"
     "        for (; r + $ROWS <= rows; r += $ROWS)\n"
-    "            block_@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f$ARGUMENT);\n"
+    "            block_$KIND@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + $TWICEx, b_step, c + r * c_row + x, c_row, then$BY_ARGUMENT, f$ARGUMENT);\n"
     "        switch (odd >= 0 ? odd : rows - r) {\n"
     "$CASES"
     "        }\n"
     "    }\n"
     "}\n\n"
     "/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */\n"
-    "$TARGET INLINE void dot_@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $REAL *a, int64_t a_row, int64_t a_step,\n"
-    "    const $REAL *b, int64_t b_step, $REAL *c, int64_t c_row, const int then, const $REAL *factor$PARAMETER)\n"
+    "$TARGET INLINE void dot_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
+    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    const int64_t part = then == 0 && steps > 384 ? 192 : steps;\n"
-    "    dot_part_@(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor$REST_ARGUMENT);\n"
+    "    dot_part_$KIND@(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then$BY_ARGUMENT, factor$REST_ARGUMENT);\n"
     "    if (then == 0)\n"
     "        for (int64_t t = part; t < steps; t += part)\n"
-    "            dot_part_@(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL$REST_NULL);\n"
+    "            dot_part_$KIND@(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1$BY_ARGUMENT, NULL$REST_NULL);\n"
     "}\n";
+/* Pairs of bf16: 32 bits, the first in the lower half. They are sums' own instructions, so here the code is the processor's. */
+static const char paired[] = "typedef int32_t near_@ __attribute__((aligned(2), may_alias)); /* in memory, at any element */\n"
+                             "typedef mask_@ pairs_@ __attribute__((aligned(2), may_alias));\n"
+                             "$TARGET INLINE int32_t pair_@(const uint16_t *p) { return *(const near_@ *)(const void *)p; }\n"
+                             "$TARGET INLINE void set_pair_@(uint16_t *p, int32_t pair) { *(near_@ *)(void *)p = pair; }\n"
+                             "$TARGET INLINE mask_@ load_paired_@(const uint16_t *p) { return *(const pairs_@ *)(const void *)p; }\n"
+                             "/* sum + the product of first elements + that of second ones */\n"
+                             "$TARGET INLINE vec_@ multiply_@(vec_@ sum, int32_t a, mask_@ b)\n"
+                             "{\n"
+                             "    return (vec_@)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);\n"
+                             "}\n"
+                             "$TARGET INLINE void join_@(uint16_t *p, const uint16_t *first, const uint16_t *second)\n"
+                             "{\n"
+                             "    mask_@ x = __builtin_convertvector(*(const halves_@ *)(const void *)first, mask_@);\n"
+                             "    if (second) x |= __builtin_convertvector(*(const halves_@ *)(const void *)second, mask_@) << 16;\n"
+                             "    *(pairs_@ *)(void *)p = x;\n"
+                             "}\n"
+                             "$TARGET INLINE void store_paired_@(uint16_t *p, vec_@ first, vec_@ second) /* rounded to nearest even */\n"
+                             "{\n"
+                             "    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);\n"
+                             "    const mask_@ turns = {$TURNS};\n" /* of 16-bit elements: the k-th, the (16 + k)-th, … */
+                             "    *(pairs_@ *)(void *)p = (mask_@)_mm512_permutexvar_epi16((__m512i)turns, both);\n"
+                             "}\n\n";
+
 static const char block_rest[] = "            if (then == 3) {\n"
                                  "                add_@(to, rest + r * c_row + v * $LANES, sum[r][v], times);\n"
                                  "                continue;\n"
@@ -276,17 +300,53 @@ static void fill(struct text *out, const char *text, const char *const *pairs)
     }
 }
 
+/* What the product hands on where sums keep a rest. */
+static const char *rest_argument(const struct emitter *x)
+{
+    return x->uses_rest ? ", left ? left + r * c_row : NULL" : "";
+}
+
+/* The product of f32, or of pairs of bf16; `pairs`, so many bytes, are the keys of all functions. */
+static void products(struct emitter *x, const char *const *pairs, size_t bytes, bool of_bf16)
+{
+    enum { OWN = 28, MOST = 112 };
+    struct arena *arena = x->m->arena;
+    struct text cases = {0};
+    for (int r = x->rows - 1; r > 0; r--)
+        text_add(
+            &cases,
+            "        case %d: block_%s%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;\n",
+            r, of_bf16 ? "paired_" : "", x->suffix, r, of_bf16 ? "2 * " : "", of_bf16 ? ", by" : "", rest_argument(x));
+    const char *own[OWN] = {"$KIND",         of_bf16 ? "paired_" : "",
+                            "$IN",           of_bf16 ? "uint16_t" : x->real,
+                            "$VALUE",        arena_printf(arena, of_bf16 ? "mask_%s" : "vec_%s", x->suffix),
+                            "$FETCH",        arena_printf(arena, of_bf16 ? "load_paired_%s" : "load_%s", x->suffix),
+                            "$AHEAD",        arena_printf(arena, "%d", of_bf16 ? 2 * x->lanes : x->lanes),
+                            "$ONE",          of_bf16 ? "int32_t" : x->real,
+                            "$PICK",         of_bf16 ? arena_printf(arena, "pair_%s(a + r * a_row)", x->suffix) : "a[r * a_row]",
+                            "$MULTIPLY",     of_bf16 ? arena_printf(arena, "sum[r][v] = multiply_%s(sum[r][v], y, x[v])", x->suffix) : "sum[r][v] += y * x[v]",
+                            "$TWICE",        of_bf16 ? "2 * " : "",
+                            "$SAYS",         of_bf16 ? ", times `by` unless there is a factor, a and b pairs of bf16," : "",
+                            "$BY_PARAMETER", of_bf16 ? ", const float by" : "",
+                            "$BY_ARGUMENT",  of_bf16 ? ", by" : "",
+                            "$BY_SUM",       of_bf16 ? " * by" : "",
+                            "$CASES",        cases.data};
+    const char *all[MOST];
+    memcpy(all, own, sizeof own);
+    memcpy(all + OWN, pairs, bytes);
+    fill(x->out, block, all);
+    text_add(x->out, "\n");
+    text_free(&cases);
+}
+
 void emit_vector_functions(struct emitter *x)
 {
     struct arena *arena = x->m->arena;
     bool narrow = x->m->dtype != DTYPE_F64;
-    struct text iota = {0}, cases = {0}, sine = {0}, series = {0}, rest = {0};
+    struct text iota = {0}, sine = {0}, series = {0}, rest = {0}, turns_of = {0};
     for (int k = 0; k < x->lanes; k++) text_add(&iota, "%s%d", k ? ", " : "", k);
-    const char *argument = x->uses_rest ? ", left ? left + r * c_row : NULL" : "";
-    for (int r = x->rows - 1; r > 0; r--)
-        text_add(&cases,
-                 "        case %d: block_%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f%s); break;\n", r,
-                 x->suffix, r, argument);
+    for (int k = 0; k < x->lanes; k++) text_add(&turns_of, "%s%d", k ? ", " : "", (x->lanes + k) << 16 | k);
+    const char *argument = rest_argument(x);
     const char *target = x->c->target->attribute[0] ? arena_printf(arena, "TARGET_%s", x->suffix) : "";
     const char *suffix_pair[] = {"@", x->suffix, NULL};
     fill(&series, narrow ? series_f32 : series_f64, suffix_pair);
@@ -305,16 +365,15 @@ void emit_vector_functions(struct emitter *x)
         "$BYTES",
         arena_printf(arena, "%d", x->c->target->vector_bytes),
         "$HALVES",
-        x->uses_widened ? arena_printf(arena, "typedef uint16_t halves_%s __attribute__((vector_size(%d), aligned(2), may_alias));\n", x->suffix, 2 * x->lanes)
-                        : "",
+        x->uses_widened || x->uses_paired
+            ? arena_printf(arena, "typedef uint16_t halves_%s __attribute__((vector_size(%d), aligned(2), may_alias));\n", x->suffix, 2 * x->lanes)
+            : "",
         "$WIDE",
         arena_printf(arena, "%d", 8 * x->lanes),
         "$TARGET ",
         *target ? arena_printf(arena, "%s ", target) : "",
         "$IOTA",
         iota.data,
-        "$CASES",
-        cases.data ? cases.data : "",
         "$ROWS",
         arena_printf(arena, "%d", x->rows),
         "$VECTORS",
@@ -337,6 +396,8 @@ void emit_vector_functions(struct emitter *x)
         argument,
         "$LEFT",
         x->uses_rest ? arena_printf(arena, "        %s *const left = rest ? rest + x : NULL;\n", x->real) : "",
+        "$TURNS",
+        turns_of.data,
         "$mask",
         arena_printf(arena, "mask_%s", x->suffix),
         "$ints",
@@ -391,13 +452,14 @@ void emit_vector_functions(struct emitter *x)
     text_add(x->out, "\n");
     emit_lane_functions(x);
     if (x->uses_rest) fill(x->out, add, pairs);
-    if (x->uses_dot) {
-        fill(x->out, block, pairs);
-        text_add(x->out, "\n");
+    if (x->uses_dot) products(x, pairs, sizeof pairs, false);
+    if (x->uses_paired) {
+        fill(x->out, paired, pairs);
+        products(x, pairs, sizeof pairs, true);
     }
     text_free(&iota);
-    text_free(&cases);
     text_free(&sine);
     text_free(&series);
     text_free(&rest);
+    text_free(&turns_of);
 }

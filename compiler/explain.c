@@ -102,7 +102,9 @@ static void explain_algorithm(const struct product *p)
     count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
     printf("  %.0f FLOPs for each token and head, whatever the length\n", counts.flops / (double)many);
     printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
-    if (!first->linear) printf("  crossover: the linear form takes less work from %lld keys on\n", (long long)crossover_length(first, linear));
+    if (!first->linear)
+        printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)crossover_length(first, linear),
+               loops_paired(first->loops) ? ", with products of bf16 in the quadratic one" : "");
 }
 
 static void explain_expression(const char *key, const struct expression *e, bool *any)
@@ -212,10 +214,10 @@ static void explain(const struct product *p, const struct costs *costs)
 
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
-               p->compilation[t]->linear ? "linear" : "quadratic", (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k,
-               (long long)loops_bytes(p->compilation[t]->loops));
+               p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
+               (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
 
     section("Knobs of schedule:");
     printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);

@@ -88,6 +88,27 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
+/* The targets to compile for: beside each that there is one for, the one that multiplies bf16. */
+static int targets_of(const struct spec *spec, const struct options *o, const struct target **out)
+{
+    int count = 0;
+    for (int t = 0; t < o->targets; t++) {
+        const struct target *also = spec->dtype == DTYPE_BF16 ? target_of_bf16(o->target[t]) : NULL;
+        if (also) out[count++] = also;
+        out[count++] = o->target[t];
+    }
+    return count;
+}
+
+/* Compilations for a target that multiplies bf16 go if none of them does so. */
+static void drop_idle(struct product *p, int from)
+{
+    bool any = from == p->compilations || !p->compilation[from]->target->multiplies_bf16;
+    for (int k = from; k < p->compilations; k++) any |= loops_paired(p->compilation[k]->loops);
+    for (int k = from; k < p->compilations && !any; k++) p->compilation[k] = NULL;
+    if (!any) p->compilations = from;
+}
+
 struct product *product_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -103,11 +124,14 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
-    for (int t = 0; t < o->targets && good; t++) {
+    const struct target *target[2 * MAX_TARGETS];
+    int targets = p->spec ? targets_of(p->spec, o, target) : 0;
+    for (int t = 0; t < targets && good; t++) {
+        int before = p->compilations;
         for (int linear = 0; linear < 2 && good; linear++) {
             if (p->spec->algorithm == (linear ? ALGORITHM_QUADRATIC : ALGORITHM_LINEAR)) continue;
             struct compilation *c = arena_alloc(arena, sizeof *c);
-            *c = (struct compilation){.spec = p->spec, .target = o->target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
+            *c = (struct compilation){.spec = p->spec, .target = target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
             c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
             good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
             if (good && t == 0 && linear && c->features && p->spec->algorithm == ALGORITHM_AUTO) p->why_quadratic = linear_never_pays(p->compilation[0], c);
@@ -116,6 +140,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
             else
                 p->why_quadratic = c->features ? p->why_quadratic : c->why_not;
         }
+        if (good) drop_idle(p, before);
     }
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
     text_free(&source);
@@ -132,7 +157,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
 
 const char *product_source_here(struct product *p, const struct options *o)
 {
-    const int best = target_rank(target_here());
+    const int best = target_rank_here();
     int first = 0, count = 0;
     while (first < p->compilations && target_rank(p->compilation[first]->target) < best) first++;
     while (first + count < p->compilations && p->compilation[first + count]->target == p->compilation[first]->target) count++;

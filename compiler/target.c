@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 static const struct target targets[] = {
-#define TARGET(name, suffix, attribute, guard, supported, vector_bytes, registers, l1, l2) \
-    {name, suffix, attribute, guard, supported, vector_bytes, registers, l1, l2},
+#define TARGET(name, suffix, attribute, guard, supported, vector_bytes, registers, l1, l2, multiplies_bf16) \
+    {name, suffix, attribute, guard, supported, vector_bytes, registers, l1, l2, multiplies_bf16},
 #include "target.def"
 #undef TARGET
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
-const struct target *target_here(void)
+static const struct target *target_here(void)
 {
     const char *name = "generic";
 #if defined(__x86_64__)
@@ -26,6 +26,16 @@ const struct target *target_here(void)
     name = "aarch64";
 #endif
     return target_find(name);
+}
+
+int target_rank_here(void)
+{
+    const struct target *here = target_here(), *of_bf16 = target_of_bf16(here);
+#if defined(__x86_64__)
+    if (of_bf16 && __builtin_cpu_supports("avx512bf16")) return target_rank(of_bf16);
+#endif
+    (void)of_bf16;
+    return target_rank(here);
 }
 
 static const struct target *native(void)
@@ -44,7 +54,14 @@ const struct target *target_find(const char *name)
 {
     if (strcmp(name, "native") == 0) return native();
     for (int k = 0; k < TARGETS; k++)
-        if (strcmp(targets[k].name, name) == 0) return &targets[k];
+        if (!targets[k].multiplies_bf16 && strcmp(targets[k].name, name) == 0) return &targets[k];
+    return NULL;
+}
+
+const struct target *target_of_bf16(const struct target *t)
+{
+    for (int k = 0; k < TARGETS; k++)
+        if (targets[k].multiplies_bf16 && strcmp(targets[k].name, t->name) == 0) return &targets[k];
     return NULL;
 }
 
@@ -65,6 +82,8 @@ const char *const *target_names(void)
 {
     static const char *names[TARGETS + 2];
     names[0] = "native";
-    for (int k = 0; k < TARGETS; k++) names[k + 1] = targets[k].name;
+    int count = 1;
+    for (int k = 0; k < TARGETS; k++)
+        if (!targets[k].multiplies_bf16) names[count++] = targets[k].name;
     return names;
 }

@@ -23,6 +23,7 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
+     x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 144 keys; 115712 bytes of workspace a thread
      x86-64-v4  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
@@ -34,6 +35,9 @@
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -64,6 +68,271 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
 }
+
+/* ==== x86-64-v4 with products of bf16 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4bf16 __attribute__((target("avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+/* 16 elements in a register; mask_v4bf16 compares them, ints_v4bf16 are positions, wide_v4bf16 is for what needs double. */
+typedef float vec_v4bf16 __attribute__((vector_size(64)));
+typedef float stored_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
+typedef int32_t mask_v4bf16 __attribute__((vector_size(64)));
+typedef int64_t ints_v4bf16 __attribute__((vector_size(128)));
+typedef double wide_v4bf16 __attribute__((vector_size(128)));
+typedef uint16_t halves_v4bf16 __attribute__((vector_size(32), aligned(2), may_alias));
+
+TARGET_v4bf16 INLINE vec_v4bf16 load_v4bf16(const float *p) { return *(const stored_v4bf16 *)(const void *)p; }
+TARGET_v4bf16 INLINE void store_v4bf16(float *p, vec_v4bf16 x) { *(stored_v4bf16 *)(void *)p = x; }
+TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){0}; }
+/* a where the mask is set, else b */
+TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a, vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
+static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a); }
+/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
+TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
+{
+    vec_v4bf16 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    vec_v4bf16 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *rest, vec_v4bf16 x, vec_v4bf16 factor)
+{
+    const vec_v4bf16 old = load_v4bf16(sum) * factor, more = load_v4bf16(rest) * factor + x, new = old + more;
+    store_v4bf16(rest, more - (new - old));
+    store_v4bf16(sum, new);
+}
+typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, at any element */
+typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
+TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
+TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
+TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p; }
+/* sum + the product of first elements + that of second ones */
+TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_v4bf16 b)
+{
+    return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
+}
+TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
+{
+    mask_v4bf16 x = __builtin_convertvector(*(const halves_v4bf16 *)(const void *)first, mask_v4bf16);
+    if (second) x |= __builtin_convertvector(*(const halves_v4bf16 *)(const void *)second, mask_v4bf16) << 16;
+    *(pairs_v4bf16 *)(void *)p = x;
+}
+TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest even */
+{
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+    const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
+    *(pairs_v4bf16 *)(void *)p = (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to 6 rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step,
+    float *c, int64_t c_row, const int then, const float by, const float *factor, float *rest)
+{
+    vec_v4bf16 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4bf16){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        mask_v4bf16 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_paired_v4bf16(b + v * 32);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const int32_t y = pair_v4bf16(a + r * a_row);
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = multiply_v4bf16(sum[r][v], y, x[v]);
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4bf16 times = then >= 2 && factor ? load_v4bf16(factor + v * 16) : splat_v4bf16(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (then == 3) {
+                add_v4bf16(to, rest + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4bf16(to, then == 0 ? sum[r][v] * by : then == 1 ? load_v4bf16(to) + sum[r][v] * by : load_v4bf16(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
+TARGET_v4bf16 INLINE void dot_part_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const uint16_t *a, int64_t a_row, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by, const float *factor, float *rest)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = rest ? rest + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            block_paired_v4bf16(6, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL);
+        switch (odd >= 0 ? odd : rows - r) {
+        case 5: block_paired_v4bf16(5, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 4: block_paired_v4bf16(4, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 3: block_paired_v4bf16(3, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 2: block_paired_v4bf16(2, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        case 1: block_paired_v4bf16(1, vectors, steps, a + r * a_row, a_row, a_step, b + 2 * x, b_step, c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const uint16_t *a, int64_t a_row, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by, const float *factor, float *rest)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_paired_v4bf16(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, by, factor, rest);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_paired_v4bf16(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, by, NULL, NULL);
+}
+
+/* The products of the code below: dot_v4bf16 with what is constant in them. */
+TARGET_v4bf16 APART void dot0_v4bf16(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
+{
+    dot_paired_v4bf16(4, 64, rows, -1, 32, a, a_row, 2, b, 128, c, 64, 0, 0.18033688f, NULL, NULL);
+}
+TARGET_v4bf16 APART void dot1_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor, float *rest)
+{
+    dot_paired_v4bf16(4, 64, 64, 4, steps, a, 2, 128, b, 128, c, 64, 3, 1.0f, factor, rest);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = least(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const uint16_t *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const uint16_t *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const weight = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    uint16_t *const q_tile = (uint16_t *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 78848); /* [j: 144, i: 64] */
+    uint16_t *const v_tile = (uint16_t *)(void *)(work + 97280); /* [j: 144, e: 64] */
+    /* q_tile = q, in pairs along d */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d += 2)
+            set_pair_v4bf16(q_tile + d * 64 + 2 * i, i < i1 - i0 ? pair_v4bf16(q + (i0 + i) * q_row + d) : 0);
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4bf16(row_max + i, splat_v4bf16(-FLT_MAX));
+        store_v4bf16(row_sum + i, splat_v4bf16(0.0f));
+        store_v4bf16(row_sum_rest + i, splat_v4bf16(0.0f));
+    }
+    /* sum = 0.0f; sum_rest = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4bf16(sum + e * 64 + i, splat_v4bf16(0.0f));
+                store_v4bf16(sum_rest + e * 64 + i, splat_v4bf16(0.0f));
+            }
+        }
+    }
+    const int64_t j_end = least(n_k, i1 + n_k - n_q);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+        const int64_t j1 = least(j0 + 144, j_end);
+        /* v_tile = v, in pairs along j */
+        for (int64_t j = 0; j < j1 - j0; j += 2)
+            for (int64_t e = 0; e < 64; e += 16)
+                join_v4bf16(v_tile + j * 64 + 2 * e, v + (j0 + j) * v_row + e, j + 1 < j1 - j0 ? v + ((j0 + j) + 1) * v_row + e : NULL);
+        /* weight[j][i] = sum over d of k * q_tile */
+        dot0_v4bf16(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4bf16(old_max + i, load_v4bf16(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+            const int64_t t_0 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4bf16 t_1 = (i0 + i + lane_v4bf16) + t_0;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_1, mask_v4bf16), load_v4bf16(weight + j * 64 +
+                        i), splat_v4bf16(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= weight */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4bf16 row_max_in[4];
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                row_max_in[u] = load_v4bf16(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    row_max_in[u] = max_v4bf16(row_max_in[u], load_v4bf16(weight + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                store_v4bf16(row_max + i, row_max_in[u]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4bf16 old_max_2 = load_v4bf16(old_max + i);
+            const vec_v4bf16 old_max_new3 = exp2_v4bf16(old_max_2 - load_v4bf16(row_max + i));
+            store_v4bf16(old_max + i, old_max_new3);
+            store_v4bf16(row_sum + i, load_v4bf16(row_sum + i) * old_max_new3);
+            store_v4bf16(row_sum_rest + i, load_v4bf16(row_sum_rest + i) * old_max_new3);
+        }
+        /* weight = exp2(weight - row_max); row_sum += weight */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4bf16 row_max_5 = load_v4bf16(row_max + i);
+            vec_v4bf16 row_sum_in = (vec_v4bf16){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4bf16 weight_4 = load_v4bf16(weight + j * 64 + i);
+                const vec_v4bf16 weight_new6 = exp2_v4bf16(weight_4 - row_max_5);
+                store_v4bf16(weight + j * 64 + i, weight_new6);
+                row_sum_in += weight_new6;
+            }
+            add_v4bf16(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4bf16(1));
+        }
+        /* weight_pairs = weight, in pairs along j, rounded to bf16 */
+        for (int64_t j = 0; j < j1 - j0; j += 2)
+            for (int64_t i = 0; i < i1 - i0; i += 16)
+                store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 64 + i), j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j)
+            + 1) - j0) * 64 + i) : splat_v4bf16(0));
+        /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
+        dot1_v4bf16((j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_rest);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4bf16 row_sum_7 = load_v4bf16(row_sum + i);
+        const mask_v4bf16 t_8 = row_sum_7 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_8, splat_v4bf16(0.0f), load_v4bf16(sum + e * 64 + i) / row_sum_7));
+        }
+    }
+    /* out = sum, transposed back */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t e = 0; e < 64; e++)
+            out[(i0 + i) * out_row + e] = narrowed(sum[e * 64 + i]);
+}
+#endif
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -928,6 +1197,10 @@ struct version {
 static struct version version(int64_t n_k)
 {
     (void)n_k;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 115712};
+#endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 160768};

@@ -371,6 +371,7 @@ struct array {
     int axes[MAX_RANK];
     int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
     int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
+    bool paired;              /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products of pairs take them */
     bool shared;              /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
     int64_t offset;           /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
     const double *data;       /* TABLE */
@@ -410,9 +411,11 @@ struct stmt {
     /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each seeing those before it.
        DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum (FOLD_SET). `to` is [row axis, lane axis];
             `row` lacks the lane axis, `lane` has it last and lacks the row axis; operand 0 is row, 1 is lane, 2, if there, the factor [lane axis].
+            Where `lane` is paired along `axis`, so is `row`, or it is stored in 16 bits with `axis` last.
        COPY: assign[0].to = operand 0, over `axes`. */
     int rank;
     int axes[MAX_RANK];
+    double times; /* DOT of pairs that sets: what the sum is multiplied by; 0: nothing */
     int operands;
     struct ref operand[MAX_OPERANDS];
     int assigns;
@@ -451,6 +454,8 @@ struct ref loops_ref(const struct loops *l, int a);
 int64_t array_elements(const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
+/* Whether some product is of pairs. */
+bool loops_paired(const struct loops *l);
 /* Slots that a thread brings: more make longer windows, where they are small. */
 int64_t loops_slots(const struct loops *l);
 /* Bytes of workspace for a thread. */

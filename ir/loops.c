@@ -89,6 +89,13 @@ bool array_has_slots(const struct loops *l, const struct array *a)
     return slots && a->kind == ARRAY_TILE;
 }
 
+bool loops_paired(const struct loops *l)
+{
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].paired) return true;
+    return false;
+}
+
 int64_t loops_slots(const struct loops *l)
 {
     enum { MOST = 4, ROOM = 1 << 20 };

@@ -291,7 +291,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
             bool adds = s->assign[0].fold == FOLD_SUM;
             double *here = e->error ? NULL : element(e, &to, 2, axes, adds);
             const double *scale = here && s->operands > 2 ? element(e, &factor, 2, axes, true) : NULL;
-            if (here && !e->error) *here = e->sum[n] + (adds ? *here * (scale ? *scale : 1) : 0);
+            if (here && !e->error) *here = e->sum[n] * (s->times != 0 ? s->times : 1) + (adds ? *here * (scale ? *scale : 1) : 0);
         }
         e->index[lane_axis] = e->lo[lane_axis];
     }

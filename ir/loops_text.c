@@ -121,6 +121,10 @@ static void print_dot(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " factor ");
         print_ref(l, &s->operand[2], out);
     }
+    if (s->times != 0) {
+        text_add(out, " times ");
+        real_print(s->times, true, out);
+    }
 }
 
 static void print_copy(const struct loops *l, const struct stmt *s, struct text *out)
@@ -176,6 +180,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         for (int k = 0; k < a->rank; k++) text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
         text_add(out, "]");
         if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
+        if (a->paired) text_add(out, " paired");
         if (a->shared) text_add(out, " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
@@ -226,6 +231,7 @@ static void read_tile_axes(struct reader *r, struct array *a)
     }
     reader_expect(r, "]");
     if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
+    a->paired = reader_take(r, "paired");
     a->shared = reader_take(r, "shared");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
@@ -326,6 +332,7 @@ static void read_dot(struct reader *r, struct stmt *s)
     reader_expect(r, "*");
     s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
+    if (reader_take(r, "times")) s->times = reader_real(r);
 }
 
 static void read_copy(struct reader *r, struct stmt *s)

@@ -68,6 +68,7 @@ static const char *array_check(const struct scope *c, int number)
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT) return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
+    if (a->paired && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2)) return "pairs are of bf16, in a tile of rank 2";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
@@ -177,22 +178,44 @@ static const char *check_rest(const struct scope *c, const struct assign *a)
     return same ? NULL : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape", rest->name);
 }
 
+/* Only copies and products know how pairs lie. */
+static const char *check_unpaired(const struct scope *c, const struct ref *r)
+{
+    const struct array *a = &c->loops->array[r->of];
+    return a->paired ? complaint(c, "it takes the elements of %%%s one by one, which lie in pairs", a->name) : NULL;
+}
+
 static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     const struct allowed allowed = {.operands = s->operands, .index = nest, .ranges = true};
     for (int k = 0; k < s->operands; k++) {
-        const char *wrong = check_ref(c, &s->operand[k], nest);
+        const char *wrong = check_unpaired(c, &s->operand[k]);
+        if (!wrong) wrong = check_ref(c, &s->operand[k], nest);
         if (wrong) return wrong;
     }
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
-        const char *wrong = check_target(c, &a->to, nest);
+        const char *wrong = check_unpaired(c, &a->to);
+        if (!wrong) wrong = check_target(c, &a->to, nest);
         if (!wrong) wrong = expr_check(c->module, a->expr, &allowed);
         if (!wrong) wrong = check_set_once(c, s, a);
         if (!wrong) wrong = check_rest(c, a);
         if (wrong) return wrong;
     }
     return NULL;
+}
+
+static const char *check_pairs(const struct scope *c, const struct stmt *s)
+{
+    const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];
+    const struct array *row = &c->loops->array[by_row->of], *lane = &c->loops->array[by_lane->of];
+    if (c->loops->array[s->assign[0].to.of].paired || (s->operands > 2 && c->loops->array[s->operand[2].of].paired))
+        return "only what it multiplies may be paired";
+    if (s->times != 0 && (!lane->paired || s->assign[0].fold != FOLD_SET)) return "only a sum of pairs that is set is multiplied";
+    if (!row->paired && !lane->paired) return NULL;
+    if (!lane->paired || ref_axis(by_lane, 0) != s->axis) return "its second operand is not paired along the axis it sums over";
+    bool stored = row->kind != ARRAY_TILE && row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis && width(c, s->axis) % 2 == 0;
+    return stored || (row->paired && ref_axis(by_row, 0) == s->axis) ? NULL : "its first operand is not paired along the axis it sums over";
 }
 
 static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
@@ -215,7 +238,7 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (!lanes) return tile ? "its second operand does not have the lane axis last" : "its second operand is not over the lanes";
     if (ref_uses_axis(by_lane, row)) return "its second operand has the row axis";
     if (!ref_uses_axis(by_lane, over)) return "its second operand is not over the axis it sums over";
-    if (s->operands < 3) return NULL;
+    if ((wrong = check_pairs(c, s)) || s->operands < 3) return wrong;
     if (s->assign[0].fold != FOLD_SUM) return "it has a factor but adds to nothing";
     return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane) ? "its factor is not over the lanes" : NULL;
 }

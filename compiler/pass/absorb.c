@@ -40,6 +40,14 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
+/* Whether it is computed from bf16 as it is stored, which a factor would make numbers that bf16 does not hold. */
+static bool of_stored(const struct compilation *c, const struct value *v)
+{
+    const struct value *value = c->graph->value;
+    bool stored = value[v->operand[0].of].op == GRAPH_INPUT && value[v->operand[1].of].op == GRAPH_INPUT;
+    return stored && multiplies_bf16(c);
+}
+
 /* Whether every run-time axis of the value is one of the output's: it is not computed anew for every key. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
@@ -60,7 +68,7 @@ void pass_absorb(struct compilation *c)
         if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || v == g->output) continue;
         double factor = common_factor(g, v);
         int side = outside_sum(g, &g->value[g->value[v].operand[0].of]) ? 0 : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1 : -1;
-        if (factor == 1 || side < 0) continue;
+        if (factor == 1 || side < 0 || of_stored(c, &g->value[v])) continue;
         for (int w = v + 1; w < g->values; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
                 const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);

@@ -3,8 +3,6 @@
    every other statement reads what can be computed with. */
 #include "../compiler.h"
 
-enum { MAX_DEPTH = 12 };
-
 /* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the end of a row. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
@@ -14,13 +12,15 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* The copy of array `from` that the loop's body begins with, made when there is none yet; its tile, whose last axis is the lanes, or with a lane of -1
-   as it comes. Loops over batches, heads and chunks fix their axis. */
-static int packed(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent)
+/* Loops over batches, heads and chunks fix their axis. */
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent, bool paired)
 {
     const struct array *a = &l->array[from];
-    struct array tile = {
-        .kind = ARRAY_TILE, .dtype = dtype_of_sums(a->dtype), .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
+    struct array tile = {.kind = ARRAY_TILE,
+                         .dtype = paired ? a->dtype : dtype_of_sums(a->dtype),
+                         .paired = paired,
+                         .offset = -1,
+                         .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
     for (int pass = 0; pass < 2; pass++) /* the lanes come last */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
@@ -42,7 +42,8 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
     }
     struct stmt **at = &loops[outer]->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
-        if ((*at)->operand[0].of == from && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane)) return (*at)->assign[0].to.of;
+        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].paired == paired && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
+            return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     int made = loops_array(l, tile);
     copy->rank = tile.rank;
@@ -60,7 +61,7 @@ static int packed(struct loops *l, struct stmt **loops, int depth, int from, int
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
-    int tile = packed(l, loops, depth, old.of, lane, lane_extent);
+    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, false);
     const struct array *from = &l->array[old.of], *to = &l->array[tile];
     *r = (struct ref){.of = tile, .rank = to->rank};
     for (int t = 0; t < to->rank; t++)
@@ -73,12 +74,13 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
 {
     struct loops *l = c->loops;
     for (; s; s = s->next) {
-        if (s->op == LOOPS_FOR && depth < MAX_DEPTH) {
+        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
             walk(c, s->body, loops, depth + 1, left);
         } else if (s->op == LOOPS_IF)
             walk(c, s->body, loops, depth, left);
-        if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0) continue;
+        bool of_pairs = s->op == LOOPS_DOT && l->array[s->operand[1].of].paired;
+        if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
         int64_t extent = l->module->axis[lane].source == SIZE_CONSTANT ? l->module->axis[lane].extent : 0;
         for (int f = 0; f < depth; f++)
@@ -97,7 +99,7 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
 
 void pass_pack(struct compilation *c)
 {
-    struct stmt *loops[MAX_DEPTH] = {NULL};
+    struct stmt *loops[MAX_LOOPS] = {NULL};
     walk(c, c->loops->body, loops, 0, false);
     walk(c, c->loops->body, loops, 0, true);
 }

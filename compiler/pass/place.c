@@ -72,11 +72,12 @@ static int stretch(struct placing *x, const struct stmt *s, int now)
 static int64_t pad(const struct compilation *c, struct array *array)
 {
     enum { LINE = 64, FAR = 8 * LINE };
-    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / element;
+    int64_t element = dtype_bytes(array->dtype), lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
+    if (array->paired) array->extent[0] += array->extent[0] % 2;
     if (array->rank > 0) {
         int64_t *row = &array->extent[array->rank - 1];
         *row = (*row + lanes - 1) / lanes * lanes;
-        if (array->rank > 1 && *row * element % FAR == 0) array->gap = LINE / element;
+        if (array->rank > 1 && !array->paired && *row * element % FAR == 0) array->gap = LINE / element;
     }
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }

@@ -185,7 +185,8 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            if (kernel->param[p].dtype == ATTN_I32) x = (double)(i / 29 - 3); /* runs of keys that share an id, in ascending order */
+            int64_t run = i / 29 - 3; /* keys that share an id, in ascending order */
+            if (kernel->param[p].dtype == ATTN_I32) x = (double)run;
             store(c.param[p].data, (size_t)i, x, kernel->param[p].dtype);
         }
         memcpy((char *)c.params + kernel->param[p].offset, &(void *){c.param[p].data}, sizeof(void *));

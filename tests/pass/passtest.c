@@ -1,6 +1,6 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16 12` (queries, keys), `# block: 16`,
-   `# target: generic`.
+   `# target: generic`, `# form: quadratic`. What is stored in bf16 is for the target that multiplies it.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read back. */
 #include "../../compiler/compiler.h"
 
@@ -181,10 +181,12 @@ static int run_file(struct arena *arena, const char *file)
     if (wrong) return failed(file, wrong);
 
     const char *names = directive(arena, text, "pass"), *tile = directive(arena, text, "tile"), *target = directive(arena, text, "target");
-    const char *block = directive(arena, text, "block");
+    const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
-    struct compilation c = {.spec = &spec, .linear = true, .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
+    struct compilation c = {.spec = &spec, .linear = !form || !strstr(form, "quadratic"), .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
+    const struct module *m = before.graph ? before.graph->module : before.loops->module;
+    if (c.target && m->dtype == DTYPE_BF16 && target_of_bf16(c.target)) c.target = target_of_bf16(c.target);
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
     long long tile_q = 16, tile_k = 12;
     if (tile && sscanf(tile, "%lld %lld", &tile_q, &tile_k) != 2) return failed(file, "'# tile:' takes two numbers");

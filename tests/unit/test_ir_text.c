@@ -368,6 +368,18 @@ static void loops_verifier_complains(void)
          "'map [j i] { set %s = %t[j] }': in its reference to %t: subscript 1 runs along 'j', which is not as long as 'i'"},
         {"for i from 0 to size(i) step 16 { map [d i] { set %qt = %qt[sub(3, d), i] } }",
          "'map [d i] { set %qt = %qt[sub(3, d), i] }': it reads elements of %qt that it assigns elsewhere"},
+        {"array w tile f32 [d:4 i:16] paired\n", "array 'w': pairs are of bf16, in a tile of rank 2"},
+        {"for i from 0 to size(i) step 16 { map [d i] { set %p = 1.0 } }",
+         "'map [d i] { set %p = 1.0 }': it takes the elements of %p one by one, which lie in pairs"},
+        {"for i from 0 to size(i) step 16 { map [d i] { set %qt = %p } }",
+         "'map [d i] { set %qt = %p }': it takes the elements of %p one by one, which lie in pairs"},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %h * %p } }", ""},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %p } }",
+         "'dot [j i] over d set %s = %k * %p': its first operand is not paired along the axis it sums over"},
+        {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %qt times 2.0 } }",
+         "'dot [j i] over d set %s = %k * %qt times 2.0': only a sum of pairs that is set is multiplied"},
+        {"array x tile bf16 [j:8 d:4] paired\nfor i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %x * %qt } }",
+         "'dot [j i] over d set %s = %x * %qt': its second operand is not paired along the axis it sums over"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         struct arena *arena = arena_new();
@@ -376,12 +388,14 @@ static void loops_verifier_complains(void)
             arena,
             arena_printf(
                 arena,
-                "loops x f32\naxis i n_q\naxis j n_k\naxis d 4\narray q input f32 [i d]\narray k input f32 [j d]\n"
+                "loops x f32\naxis i n_q\naxis j n_k\naxis d 4\narray q input f32 [i d]\narray k input f32 [j d]\narray h input bf16 [j d]\n"
+                "array p tile bf16 [d:4 i:16] paired\n"
                 "array t tile f32 [i:16]\narray u tile f32 [i:16 d:4]\narray qt tile f32 [d:4 i:16]\narray s tile f32 [j:8 i:16]\narray out output f32 [i d]\n%s\n",
                 rows[k].text),
             &said);
         same_text(said, "");
-        if (l) same_text(loops_verify(l), rows[k].wrong);
+        const char *wrong = l ? loops_verify(l) : NULL;
+        same_text(wrong ? wrong : "", rows[k].wrong);
         free(said);
         arena_free(arena);
     }

@@ -1,0 +1,143 @@
+/* Where the target multiplies pairs of bf16 and adds in f32, products whose error that does not change become such products:
+   - those of two inputs as they are stored: a product of two bf16 is exact in f32, so nothing but the order of the sum is new;
+   - those of weights that are nowhere negative with values as they are stored: rounding a weight moves it by up to 2^-8 of itself, and so a row by up to 2^-8
+     of its scale, which is what storing the row may move it by, too. The sum of the weights, by which the row is divided, is that of those not rounded.
+   What has been computed from the inputs (scaled, normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would
+   be off by 2^-8 before it is raised to a power or exponentiated. */
+#include "../compiler.h"
+
+bool multiplies_bf16(const struct compilation *c)
+{
+    enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
+    return c->target->multiplies_bf16 && dtype == DTYPE_BF16 && !c->linear;
+}
+
+/* An input of bf16 whose neighbours in memory are neighbours along the axis. */
+static bool stored_along(const struct loops *l, const struct ref *r, int axis)
+{
+    const struct array *a = &l->array[r->of];
+    return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
+}
+
+/* Whether the expression, of statement s, is nowhere negative where the element `self` is not. */
+static bool never_negative(const struct stmt *s, const struct expr *e, const struct ref *self)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return self && ref_equal(&s->operand[e->integer], self);
+    case EXPR_MUL: return e->arg[0] == e->arg[1] || (never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self));
+    case EXPR_ADD:
+    case EXPR_DIV: return never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self);
+    case EXPR_SELECT: return never_negative(s, e->arg[1], self) && never_negative(s, e->arg[2], self);
+    default: return real_range(e).low >= 0;
+    }
+}
+
+/* Whether the statements in front of `end` leave no negative element in the tile. */
+static bool holds_weights(const struct stmt *s, const struct stmt *end, const struct ref *tile)
+{
+    bool holds = false;
+    for (; s != end; s = s->next) {
+        for (int k = 0; k < s->assigns; k++) {
+            const struct assign *a = &s->assign[k];
+            if (a->to.of != tile->of) continue;
+            holds = s->op == LOOPS_MAP && a->fold == FOLD_SET && ref_equal(&a->to, tile) && never_negative(s, a->expr, holds ? tile : NULL);
+        }
+        if (s->body && stmt_touches(s, tile->of)) holds = false;
+    }
+    return holds;
+}
+
+/* The reference, to the tile that is a copy of what it refers to. */
+static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
+{
+    const struct array *from = &l->array[r->of], *to = &l->array[tile];
+    struct ref made = {.of = tile, .rank = to->rank};
+    for (int t = 0; t < to->rank; t++)
+        for (int f = 0; f < from->rank; f++)
+            if (from->axes[f] == to->axes[t]) made.sub[t] = r->sub[f];
+    return made;
+}
+
+static int64_t step_of(struct stmt *const *loops, int depth, int axis)
+{
+    int64_t step = 0;
+    for (int f = 0; f < depth; f++)
+        if (loops[f]->axis == axis) step = loops[f]->step;
+    return step;
+}
+
+/* The constant that the next statement multiplies each element of the product by, which nothing else reads, is the product's own matter. */
+static void take_factor(struct loops *l, struct stmt *dot)
+{
+    const struct stmt *map = dot->next;
+    int made = dot->assign[0].to.of;
+    if (!map || map->op != LOOPS_MAP || map->assigns != 1 || map->operands != 1 || map->rank != 2 || dot->assign[0].fold != FOLD_SET) return;
+    const struct expr *e = map->assign[0].expr;
+    bool product = map->assign[0].fold == FOLD_SET && e->op == EXPR_MUL && e->arg[0]->op == EXPR_OPERAND && e->arg[1]->op == EXPR_REAL;
+    bool all = map->axes[0] == dot->axes[0] && map->axes[1] == dot->axes[1] && ref_equal(&map->operand[0], &dot->assign[0].to);
+    struct ref there = map->assign[0].to;
+    there.of = made;
+    if (!product || !all || !ref_equal(&there, &dot->assign[0].to) || e->arg[1]->real == 0 || stmts_touching(l->body, made) != 2) return;
+    dot->times = e->arg[1]->real;
+    dot->assign[0].to = map->assign[0].to;
+    dot->next = map->next;
+}
+
+/* A sum over the last axis of two inputs: the copy has the lanes last, as ever, but each with a pair of elements. */
+static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
+{
+    const struct axis *over = &l->module->axis[dot->axis];
+    int64_t lanes = step_of(loops, depth, dot->axes[1]);
+    if (!stored_along(l, &dot->operand[0], dot->axis) || !stored_along(l, &dot->operand[1], dot->axis)) return false;
+    if (over->source != SIZE_CONSTANT || over->extent % 2 || !lanes) return false;
+    int tile = packed_tile(l, loops, depth, dot->operand[1].of, dot->axes[1], lanes, true);
+    dot->operand[1] = ref_of_copy(l, &dot->operand[1], tile);
+    take_factor(l, dot);
+    return true;
+}
+
+/* A sum over the tile's keys of values times weights: a copy of each, the latter in front of the product, at *at. */
+static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth)
+{
+    struct stmt *dot = *at;
+    const struct ref row = dot->operand[0], weights = dot->operand[1];
+    const struct array *tile = &l->array[weights.of];
+    if (!stored_along(l, &row, dot->axes[0]) || !step_of(loops, depth, dot->axis)) return false;
+    if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis) return false;
+    if (!holds_weights(body, dot, &weights)) return false;
+    struct array pairs = *tile;
+    pairs.name = loops_unused_name(l, "weight_pairs");
+    pairs.dtype = DTYPE_BF16;
+    pairs.paired = true;
+    int made = loops_array(l, pairs);
+    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    copy->rank = 2;
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = weights;
+    copy->assign[0].to = loops_ref(l, made);
+    for (int k = 0; k < 2; k++) copy->axes[k] = pairs.axes[k];
+    copy->next = dot;
+    *at = copy;
+    int values = packed_tile(l, loops, depth, row.of, -1, 0, true);
+    dot->operand[0] = ref_of_copy(l, &row, values);
+    dot->operand[1] = loops_ref(l, made);
+    return true;
+}
+
+static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth)
+{
+    for (struct stmt **at = body; *at; at = &(*at)->next) {
+        struct stmt *s = *at;
+        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
+            loops[depth] = s;
+            walk(l, &s->body, loops, depth + 1);
+        }
+        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth) && pair_weights(l, *body, at, loops, depth)) at = &(*at)->next;
+    }
+}
+
+void pass_pair(struct compilation *c)
+{
+    struct stmt *loops[MAX_LOOPS] = {NULL};
+    if (multiplies_bf16(c)) walk(c->loops, &c->loops->body, loops, 0);
+}
