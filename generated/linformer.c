@@ -28,9 +28,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 868864 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linformer.c … -lattnrt -lm */
 #include "linformer.h"
 
@@ -295,9 +295,9 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 1152);
+    for (int64_t j0 = chunk * 1152; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_v4(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -430,7 +430,7 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -654,9 +654,9 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 1152);
+    for (int64_t j0 = chunk * 1152; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_v3(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -789,7 +789,7 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -1005,9 +1005,9 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 1152);
+    for (int64_t j0 = chunk * 1152; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
         dot0_any(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
         /* state_2[s][e] += sum over j of project_f * v */
@@ -1140,7 +1140,7 @@ static void linformer_rows_any(const struct call *call, int64_t task, struct par
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {

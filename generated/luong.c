@@ -26,9 +26,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp luong.c … -lattnrt -lm */
 #include "luong.h"
 
@@ -231,13 +231,13 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
@@ -271,8 +271,8 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over c of k * query */
         dot1_v4(j1 - j0, k + j0 * k_row, k_row, query, score);
         /* old_max = row_max */
@@ -495,13 +495,13 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
@@ -535,8 +535,8 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over c of k * query */
         dot1_v3(j1 - j0, k + j0 * k_row, k_row, query, score);
         /* old_max = row_max */
@@ -751,13 +751,13 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
     float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 53248); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 53504); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 53760); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 54016); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 70656); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
@@ -791,8 +791,8 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over c of k * query */
         dot1_any(j1 - j0, k + j0 * k_row, k_row, query, score);
         /* old_max = row_max */
@@ -861,13 +861,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = luong_rows_v4, .tile = 64, .own = 87040};
+        return (struct version){.rows = luong_rows_v4, .tile = 64, .own = 123904};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = luong_rows_v3, .tile = 64, .own = 87040};
+        return (struct version){.rows = luong_rows_v3, .tile = 64, .own = 123904};
 #endif
-    return (struct version){.rows = luong_rows_any, .tile = 64, .own = 87040};
+    return (struct version){.rows = luong_rows_any, .tile = 64, .own = 123904};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -45,7 +45,7 @@
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 724992 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 128 queries and 144 keys; 453120 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 320256 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 288 keys; 541440 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp sliding_window.c … -lattnrt -lm */
 #include "sliding_window.h"
 
@@ -893,7 +893,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 128, a, 1, 144, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, rows, -1, 128, a, 1, 288, b, 64, c, 64, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
 {
@@ -917,23 +917,23 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 36864); /* [t: 64, j: 144] */
-    float *const key = (float *)(void *)(work + 73728); /* [d: 128, j: 144] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 288] */
+    float *const key_sin = (float *)(void *)(work + 73728); /* [t: 64, j: 288] */
+    float *const key = (float *)(void *)(work + 147456); /* [d: 128, j: 288] */
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
     float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 147456); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 180480); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 180736); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 180992); /* [e: 128, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 213760); /* [e: 128, i: 64] */
+    float *const query = (float *)(void *)(work + 294912); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 327680); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 327936); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 328192); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 328448); /* [e: 128, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 361216); /* [e: 128, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 246528); /* [d: 128, j: 144] */
+    float *const k_tile = (float *)(void *)(work + 393984); /* [d: 128, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -975,28 +975,28 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = most(0, i0 + n_k - n_q - 4096); j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 288);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 288 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_4 = j0 + j + lane_any;
             for (int64_t t = 0; t < 64; t++) {
                 const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
+                store_any(key_cos + t * 288 + j, cos_any(&angle5));
                 const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                store_any(key_sin + t * 288 + j, sin_any(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 128; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 + j)) + ((load_any(k_tile + ((d <
-                        64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d % 64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                    store_any(key + d * 288 + j, (load_any(k_tile + d * 288 + j) * load_any(key_cos + (d % 64) * 288 + j)) + ((load_any(k_tile + ((d <
+                        64) ? (d + 64) : (d - 64)) * 288 + j) * load_any(key_sin + (d % 64) * 288 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
                 }
             }
         }
@@ -1086,7 +1086,7 @@ static struct version version(int64_t n_k)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return (struct version){.rows = sliding_window_rows_v3, .tile = 128, .own = 453120};
 #endif
-    return (struct version){.rows = sliding_window_rows_any, .tile = 64, .own = 320256};
+    return (struct version){.rows = sliding_window_rows_any, .tile = 64, .own = 541440};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -23,9 +23,9 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 87040 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax.c … -lattnrt -lm */
 #include "softmax.h"
 
@@ -222,16 +222,16 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -260,8 +260,8 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -478,16 +478,16 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -516,8 +516,8 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -726,16 +726,16 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -764,8 +764,8 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
         }
     }
     const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* old_max = row_max */
@@ -834,13 +834,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = softmax_rows_v4, .tile = 64, .own = 87040};
+        return (struct version){.rows = softmax_rows_v4, .tile = 64, .own = 123904};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = softmax_rows_v3, .tile = 64, .own = 87040};
+        return (struct version){.rows = softmax_rows_v3, .tile = 64, .own = 123904};
 #endif
-    return (struct version){.rows = softmax_rows_any, .tile = 64, .own = 87040};
+    return (struct version){.rows = softmax_rows_any, .tile = 64, .own = 123904};
 }
 
 static size_t bytes_a_thread(const struct version *v)

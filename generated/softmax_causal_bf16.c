@@ -23,10 +23,10 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-     x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 144 keys; 115712 bytes of workspace a thread
-     x86-64-v4  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 144 keys; 160768 bytes of workspace a thread
+     x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
+     generic    quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #include "softmax_causal_bf16.h"
 
@@ -221,18 +221,18 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    uint16_t *const q_tile = (uint16_t *)(void *)(work + 70656); /* [d: 64, i: 64] */
-    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 78848); /* [j: 144, i: 64] */
-    uint16_t *const v_tile = (uint16_t *)(void *)(work + 97280); /* [j: 144, e: 64] */
+    uint16_t *const q_tile = (uint16_t *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 115712); /* [j: 288, i: 64] */
+    uint16_t *const v_tile = (uint16_t *)(void *)(work + 152576); /* [j: 288, e: 64] */
     /* q_tile = q, in pairs along d */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d += 2)
@@ -253,8 +253,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* v_tile = v, in pairs along j */
         for (int64_t j = 0; j < j1 - j0; j += 2)
             for (int64_t e = 0; e < 64; e += 16)
@@ -506,18 +506,18 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -546,8 +546,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 16)
@@ -791,18 +791,18 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -831,8 +831,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 8)
@@ -1068,18 +1068,18 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const row_max = (float *)(void *)(work + 36864); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 37120); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 37376); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(work + 37632); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 37888); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(work + 54272); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 70656); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 87040); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 123904); /* [j: 144, e: 64] */
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 123904); /* [j: 288, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 197632); /* [j: 288, e: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -1108,8 +1108,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         }
     }
     const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
-        const int64_t j1 = least(j0 + 144, j_end);
+    for (int64_t j0 = 0; j0 < j_end; j0 += 288) {
+        const int64_t j1 = least(j0 + 288, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 4)
@@ -1199,17 +1199,17 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 115712};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 160768};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 64, .own = 271360};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 64, .own = 160768};
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 64, .own = 271360};
 #endif
-    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 64, .own = 160768};
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 64, .own = 271360};
 }
 
 static size_t bytes_a_thread(const struct version *v)

@@ -61,7 +61,7 @@ void pass_tile(struct compilation *c)
     int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
-    int64_t tile_k = 144;
+    int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
     for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
@@ -72,6 +72,7 @@ void pass_tile(struct compilation *c)
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
         if (block > 0 && block < tile_q && block % 16 == 0) tile_q = block;
+        if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144; /* tiles that share no id are left out */
     }
     c->tile_q = schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
