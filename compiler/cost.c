@@ -138,7 +138,7 @@ int64_t chunk_length(double features, double columns, double pair)
     double least = 0;
     for (int64_t length = best; length <= 256; length *= 2) {
         /* short products keep less of the machine busy */
-        double cost = features * columns * (FOLD_COST + 4.0 * 8) / (double)length + (double)length / 2 * pair;
+        double cost = features * columns * (FOLD_COST + 12) / (double)length + (double)length / 2 * pair;
         if (length == 16 || cost < least) {
             best = length;
             least = cost;

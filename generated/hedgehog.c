@@ -47,13 +47,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 277 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
+   Linear from 253 keys on: the weight is an inner product of 128 features, whose sum over keys is a state of 128 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 388672 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 332032 bytes of workspace a thread
+     generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #include "hedgehog.h"
 
@@ -278,23 +278,23 @@ TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, cons
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_v4(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -608,27 +608,27 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 16) {
         store_v4(state + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
         dot4_v4(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
@@ -636,17 +636,17 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             store_v4(key_2 + j, splat_v4(-INFINITY));
         }
         /* key_2 max= key */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_2_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            vec_v4 key_2_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
                 key_2_in[u] = load_v4(key_2 + j);
             }
             for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 32 + j));
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
                 store_v4(key_2 + j, key_2_in[u]);
             }
         }
@@ -659,8 +659,8 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             const vec_v4 key_2_0 = load_v4(key_2 + j);
             vec_v4 key_4_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new1 = exp_v4(load_v4(key + c * 64 + j) - key_2_0);
-                store_v4(key_3 + c * 64 + j, key_3_new1);
+                const vec_v4 key_3_new1 = exp_v4(load_v4(key + c * 32 + j) - key_2_0);
+                store_v4(key_3 + c * 32 + j, key_3_new1);
                 key_4_in += key_3_new1;
             }
             store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
@@ -674,10 +674,10 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             const vec_v4 key_4_2 = load_v4(key_4 + j);
             vec_v4 key_7_in = load_v4(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 64 + j, load_v4(key_3 + c * 64 + j) / key_4_2);
-                const vec_v4 key_3 = load_v4(key + c * 64 + j);
+                store_v4(key_3 + c * 32 + j, load_v4(key_3 + c * 32 + j) / key_4_2);
+                const vec_v4 key_3 = load_v4(key + c * 32 + j);
                 const vec_v4 key_new4 = -key_3;
-                store_v4(key + c * 64 + j, key_new4);
+                store_v4(key + c * 32 + j, key_new4);
                 key_7_in = max_v4(key_7_in, key_new4);
             }
             store_v4(key_7 + j, key_7_in);
@@ -691,9 +691,9 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             const vec_v4 key_7_6 = load_v4(key_7 + j);
             vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_5 = load_v4(key + c * 64 + j);
+                const vec_v4 key_5 = load_v4(key + c * 32 + j);
                 const vec_v4 key_new7 = exp_v4(key_5 - key_7_6);
-                store_v4(key + c * 64 + j, key_new7);
+                store_v4(key + c * 32 + j, key_new7);
                 key_9_in += key_new7;
             }
             store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
@@ -702,14 +702,14 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_9_8 = load_v4(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 64 + j, load_v4(key + c * 64 + j) / key_9_8);
+                store_v4(key + c * 32 + j, load_v4(key + c * 32 + j) / key_9_8);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_11 + f * 64 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 64 + j) : load_v4(key + most(f - 64, 0) * 64 + j));
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + least(f, 63) * 32 + j) : load_v4(key + most(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -717,7 +717,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         for (int64_t f = 0; f < 128; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_11 + f * 64 + j);
+                const vec_v4 term = load_v4(key_11 + f * 32 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
@@ -784,40 +784,40 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
+    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
             dot4_v4(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
@@ -825,17 +825,17 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(query_2 + i, splat_v4(-INFINITY));
             }
             /* query_2 max= query */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_2_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_2_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     query_2_in[u] = load_v4(query_2 + i);
                 }
                 for (int64_t c = 0; c < 64; c++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 64 + i));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 32 + i));
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     store_v4(query_2 + i, query_2_in[u]);
                 }
             }
@@ -848,8 +848,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 const vec_v4 query_2_11 = load_v4(query_2 + i);
                 vec_v4 query_4_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_3_new12 = exp_v4(load_v4(query + c * 64 + i) - query_2_11);
-                    store_v4(query_3 + c * 64 + i, query_3_new12);
+                    const vec_v4 query_3_new12 = exp_v4(load_v4(query + c * 32 + i) - query_2_11);
+                    store_v4(query_3 + c * 32 + i, query_3_new12);
                     query_4_in += query_3_new12;
                 }
                 store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
@@ -863,10 +863,10 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 const vec_v4 query_4_13 = load_v4(query_4 + i);
                 vec_v4 query_7_in = load_v4(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query_3 + c * 64 + i, load_v4(query_3 + c * 64 + i) / query_4_13);
-                    const vec_v4 query_14 = load_v4(query + c * 64 + i);
+                    store_v4(query_3 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_13);
+                    const vec_v4 query_14 = load_v4(query + c * 32 + i);
                     const vec_v4 query_new15 = -query_14;
-                    store_v4(query + c * 64 + i, query_new15);
+                    store_v4(query + c * 32 + i, query_new15);
                     query_7_in = max_v4(query_7_in, query_new15);
                 }
                 store_v4(query_7 + i, query_7_in);
@@ -880,9 +880,9 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 const vec_v4 query_7_17 = load_v4(query_7 + i);
                 vec_v4 query_9_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_16 = load_v4(query + c * 64 + i);
+                    const vec_v4 query_16 = load_v4(query + c * 32 + i);
                     const vec_v4 query_new18 = exp_v4(query_16 - query_7_17);
-                    store_v4(query + c * 64 + i, query_new18);
+                    store_v4(query + c * 32 + i, query_new18);
                     query_9_in += query_new18;
                 }
                 store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
@@ -891,7 +891,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_9_19 = load_v4(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query + c * 64 + i, load_v4(query + c * 64 + i) / query_9_19);
+                    store_v4(query + c * 32 + i, load_v4(query + c * 32 + i) / query_9_19);
                 }
             }
             /* query_12 = 0.0f */
@@ -899,19 +899,19 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(query_12 + i, splat_v4(0.0f));
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_12_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_12_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     query_12_in[u] = (vec_v4){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 64 + i) : load_v4(query + most(f - 64, 0) * 64 + i);
-                        store_v4(query_11 + f * 64 + i, query_11_new20);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 32 + i) : load_v4(query + most(f - 64, 0) * 32 + i);
+                        store_v4(query_11 + f * 32 + i, query_11_new20);
                         query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in[u]);
                 }
             }
@@ -923,21 +923,21 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             /* query_13[e][i] = sum over f of state_2 * query_11 */
             dot6_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_rest + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                        store_v4(sum_rest + e * 32 + i, splat_v4(0.0f));
                     }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+                const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
                 dot4_v4(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
@@ -945,17 +945,17 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     store_v4(key_13 + j, splat_v4(-INFINITY));
                 }
                 /* key_13 max= key_12 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    vec_v4 key_13_in[4];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 key_13_in[2];
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
                         key_13_in[u] = load_v4(key_13 + j);
                     }
                     for (int64_t c = 0; c < 64; c++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            key_13_in[u] = max_v4(key_13_in[u], load_v4(key_12 + c * 64 + j));
+                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                            key_13_in[u] = max_v4(key_13_in[u], load_v4(key_12 + c * 32 + j));
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
                         store_v4(key_13 + j, key_13_in[u]);
                     }
                 }
@@ -968,8 +968,8 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     const vec_v4 key_13_21 = load_v4(key_13 + j);
                     vec_v4 key_15_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_14_new22 = exp_v4(load_v4(key_12 + c * 64 + j) - key_13_21);
-                        store_v4(key_14 + c * 64 + j, key_14_new22);
+                        const vec_v4 key_14_new22 = exp_v4(load_v4(key_12 + c * 32 + j) - key_13_21);
+                        store_v4(key_14 + c * 32 + j, key_14_new22);
                         key_15_in += key_14_new22;
                     }
                     store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
@@ -983,10 +983,10 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     const vec_v4 key_15_23 = load_v4(key_15 + j);
                     vec_v4 key_18_in = load_v4(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_14 + c * 64 + j, load_v4(key_14 + c * 64 + j) / key_15_23);
-                        const vec_v4 key_12_24 = load_v4(key_12 + c * 64 + j);
+                        store_v4(key_14 + c * 32 + j, load_v4(key_14 + c * 32 + j) / key_15_23);
+                        const vec_v4 key_12_24 = load_v4(key_12 + c * 32 + j);
                         const vec_v4 key_12_new25 = -key_12_24;
-                        store_v4(key_12 + c * 64 + j, key_12_new25);
+                        store_v4(key_12 + c * 32 + j, key_12_new25);
                         key_18_in = max_v4(key_18_in, key_12_new25);
                     }
                     store_v4(key_18 + j, key_18_in);
@@ -1000,9 +1000,9 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     const vec_v4 key_18_27 = load_v4(key_18 + j);
                     vec_v4 key_20_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_12_26 = load_v4(key_12 + c * 64 + j);
+                        const vec_v4 key_12_26 = load_v4(key_12 + c * 32 + j);
                         const vec_v4 key_12_new28 = exp_v4(key_12_26 - key_18_27);
-                        store_v4(key_12 + c * 64 + j, key_12_new28);
+                        store_v4(key_12 + c * 32 + j, key_12_new28);
                         key_20_in += key_12_new28;
                     }
                     store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
@@ -1011,7 +1011,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_20_29 = load_v4(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_12 + c * 64 + j, load_v4(key_12 + c * 64 + j) / key_20_29);
+                        store_v4(key_12 + c * 32 + j, load_v4(key_12 + c * 32 + j) / key_20_29);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
@@ -1019,36 +1019,36 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 /* score_2[j][i] = sum over c of key_12 * query */
                 dot7_v4(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i));
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                            store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_30 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_31 = (i0 + i + lane_v4) + t_30;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                                mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
                         }
                     }
                 }
                 /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                         row_sum_in[u] = (vec_v4){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                            row_sum_in[u] += load_v4(score + j * 32 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                         add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
                     }
                 }
@@ -1060,11 +1060,11 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 const vec_v4 t_32 = load_v4(row_sum + i) + load_v4(query_12 + i);
                 const mask_v4 t_33 = t_32 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_33, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_13 + e * 64 + i)) / t_32));
+                    store_v4(sum + e * 32 + i, pick_v4(t_33, splat_v4(0.0f), (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_32));
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_v4(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -1073,7 +1073,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
 TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -1255,23 +1255,23 @@ TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, cons
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_v3(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1585,27 +1585,27 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 8) {
         store_v3(state + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
         dot4_v3(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
@@ -1620,7 +1620,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             }
             for (int64_t c = 0; c < 64; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 64 + j));
+                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 32 + j));
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1636,8 +1636,8 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             const vec_v3 key_2_0 = load_v3(key_2 + j);
             vec_v3 key_4_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new1 = exp_v3(load_v3(key + c * 64 + j) - key_2_0);
-                store_v3(key_3 + c * 64 + j, key_3_new1);
+                const vec_v3 key_3_new1 = exp_v3(load_v3(key + c * 32 + j) - key_2_0);
+                store_v3(key_3 + c * 32 + j, key_3_new1);
                 key_4_in += key_3_new1;
             }
             store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
@@ -1651,10 +1651,10 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             const vec_v3 key_4_2 = load_v3(key_4 + j);
             vec_v3 key_7_in = load_v3(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 64 + j, load_v3(key_3 + c * 64 + j) / key_4_2);
-                const vec_v3 key_3 = load_v3(key + c * 64 + j);
+                store_v3(key_3 + c * 32 + j, load_v3(key_3 + c * 32 + j) / key_4_2);
+                const vec_v3 key_3 = load_v3(key + c * 32 + j);
                 const vec_v3 key_new4 = -key_3;
-                store_v3(key + c * 64 + j, key_new4);
+                store_v3(key + c * 32 + j, key_new4);
                 key_7_in = max_v3(key_7_in, key_new4);
             }
             store_v3(key_7 + j, key_7_in);
@@ -1668,9 +1668,9 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             const vec_v3 key_7_6 = load_v3(key_7 + j);
             vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_5 = load_v3(key + c * 64 + j);
+                const vec_v3 key_5 = load_v3(key + c * 32 + j);
                 const vec_v3 key_new7 = exp_v3(key_5 - key_7_6);
-                store_v3(key + c * 64 + j, key_new7);
+                store_v3(key + c * 32 + j, key_new7);
                 key_9_in += key_new7;
             }
             store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
@@ -1679,14 +1679,14 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_9_8 = load_v3(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 64 + j, load_v3(key + c * 64 + j) / key_9_8);
+                store_v3(key + c * 32 + j, load_v3(key + c * 32 + j) / key_9_8);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_11 + f * 64 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 64 + j) : load_v3(key + most(f - 64, 0) * 64 + j));
+                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + least(f, 63) * 32 + j) : load_v3(key + most(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -1694,7 +1694,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         for (int64_t f = 0; f < 128; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_11 + f * 64 + j);
+                const vec_v3 term = load_v3(key_11 + f * 32 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
@@ -1761,40 +1761,40 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
+    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
             dot4_v3(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
@@ -1809,7 +1809,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t c = 0; c < 64; c++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 64 + i));
+                        query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 32 + i));
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1825,8 +1825,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 const vec_v3 query_2_11 = load_v3(query_2 + i);
                 vec_v3 query_4_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_3_new12 = exp_v3(load_v3(query + c * 64 + i) - query_2_11);
-                    store_v3(query_3 + c * 64 + i, query_3_new12);
+                    const vec_v3 query_3_new12 = exp_v3(load_v3(query + c * 32 + i) - query_2_11);
+                    store_v3(query_3 + c * 32 + i, query_3_new12);
                     query_4_in += query_3_new12;
                 }
                 store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
@@ -1840,10 +1840,10 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 const vec_v3 query_4_13 = load_v3(query_4 + i);
                 vec_v3 query_7_in = load_v3(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query_3 + c * 64 + i, load_v3(query_3 + c * 64 + i) / query_4_13);
-                    const vec_v3 query_14 = load_v3(query + c * 64 + i);
+                    store_v3(query_3 + c * 32 + i, load_v3(query_3 + c * 32 + i) / query_4_13);
+                    const vec_v3 query_14 = load_v3(query + c * 32 + i);
                     const vec_v3 query_new15 = -query_14;
-                    store_v3(query + c * 64 + i, query_new15);
+                    store_v3(query + c * 32 + i, query_new15);
                     query_7_in = max_v3(query_7_in, query_new15);
                 }
                 store_v3(query_7 + i, query_7_in);
@@ -1857,9 +1857,9 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 const vec_v3 query_7_17 = load_v3(query_7 + i);
                 vec_v3 query_9_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_16 = load_v3(query + c * 64 + i);
+                    const vec_v3 query_16 = load_v3(query + c * 32 + i);
                     const vec_v3 query_new18 = exp_v3(query_16 - query_7_17);
-                    store_v3(query + c * 64 + i, query_new18);
+                    store_v3(query + c * 32 + i, query_new18);
                     query_9_in += query_new18;
                 }
                 store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
@@ -1868,7 +1868,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_9_19 = load_v3(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query + c * 64 + i, load_v3(query + c * 64 + i) / query_9_19);
+                    store_v3(query + c * 32 + i, load_v3(query + c * 32 + i) / query_9_19);
                 }
             }
             /* query_12 = 0.0f */
@@ -1883,8 +1883,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 64 + i) : load_v3(query + most(f - 64, 0) * 64 + i);
-                        store_v3(query_11 + f * 64 + i, query_11_new20);
+                        const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 32 + i) : load_v3(query + most(f - 64, 0) * 32 + i);
+                        store_v3(query_11 + f * 32 + i, query_11_new20);
                         query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
@@ -1903,18 +1903,18 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_rest + e * 64 + i, splat_v3(0.0f));
+                        store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                        store_v3(sum_rest + e * 32 + i, splat_v3(0.0f));
                     }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+                const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
                 dot4_v3(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
@@ -1929,7 +1929,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                     for (int64_t c = 0; c < 64; c++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            key_13_in[u] = max_v3(key_13_in[u], load_v3(key_12 + c * 64 + j));
+                            key_13_in[u] = max_v3(key_13_in[u], load_v3(key_12 + c * 32 + j));
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1945,8 +1945,8 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     const vec_v3 key_13_21 = load_v3(key_13 + j);
                     vec_v3 key_15_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_14_new22 = exp_v3(load_v3(key_12 + c * 64 + j) - key_13_21);
-                        store_v3(key_14 + c * 64 + j, key_14_new22);
+                        const vec_v3 key_14_new22 = exp_v3(load_v3(key_12 + c * 32 + j) - key_13_21);
+                        store_v3(key_14 + c * 32 + j, key_14_new22);
                         key_15_in += key_14_new22;
                     }
                     store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
@@ -1960,10 +1960,10 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     const vec_v3 key_15_23 = load_v3(key_15 + j);
                     vec_v3 key_18_in = load_v3(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_14 + c * 64 + j, load_v3(key_14 + c * 64 + j) / key_15_23);
-                        const vec_v3 key_12_24 = load_v3(key_12 + c * 64 + j);
+                        store_v3(key_14 + c * 32 + j, load_v3(key_14 + c * 32 + j) / key_15_23);
+                        const vec_v3 key_12_24 = load_v3(key_12 + c * 32 + j);
                         const vec_v3 key_12_new25 = -key_12_24;
-                        store_v3(key_12 + c * 64 + j, key_12_new25);
+                        store_v3(key_12 + c * 32 + j, key_12_new25);
                         key_18_in = max_v3(key_18_in, key_12_new25);
                     }
                     store_v3(key_18 + j, key_18_in);
@@ -1977,9 +1977,9 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     const vec_v3 key_18_27 = load_v3(key_18 + j);
                     vec_v3 key_20_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_12_26 = load_v3(key_12 + c * 64 + j);
+                        const vec_v3 key_12_26 = load_v3(key_12 + c * 32 + j);
                         const vec_v3 key_12_new28 = exp_v3(key_12_26 - key_18_27);
-                        store_v3(key_12 + c * 64 + j, key_12_new28);
+                        store_v3(key_12 + c * 32 + j, key_12_new28);
                         key_20_in += key_12_new28;
                     }
                     store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
@@ -1988,7 +1988,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_20_29 = load_v3(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_12 + c * 64 + j, load_v3(key_12 + c * 64 + j) / key_20_29);
+                        store_v3(key_12 + c * 32 + j, load_v3(key_12 + c * 32 + j) / key_20_29);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
@@ -1999,18 +1999,18 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i));
+                            store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) + load_v3(score_2 + j * 32 + i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_30 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_31 = (i0 + i + lane_v3) + t_30;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 + j))),
-                                mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                                mask_v3), load_v3(score + j * 32 + i), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2022,7 +2022,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                            row_sum_in[u] += load_v3(score + j * 32 + i);
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -2037,11 +2037,11 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 const vec_v3 t_32 = load_v3(row_sum + i) + load_v3(query_12 + i);
                 const mask_v3 t_33 = t_32 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_33, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_13 + e * 64 + i)) / t_32));
+                    store_v3(sum + e * 32 + i, pick_v3(t_33, splat_v3(0.0f), (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_32));
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_v3(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -2050,7 +2050,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
 TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -2223,23 +2223,23 @@ APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 128, 2, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 APART void dot6_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 128, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
 {
-    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_any(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2553,27 +2553,27 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 16640); /* [c: 64, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 33024); /* [j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 33024); /* [f: 128, j: 64] */
+    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 128; f += 4) {
         store_any(state + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
-        const int64_t j1 = least(j0 + 64, j_end);
+    const int64_t j_end = least(n_k, (chunk + 1) * 32);
+    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+        const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
         dot4_any(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
@@ -2588,7 +2588,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             }
             for (int64_t c = 0; c < 64; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 64 + j));
+                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 32 + j));
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2604,8 +2604,8 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             const vec_any key_2_0 = load_any(key_2 + j);
             vec_any key_4_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new1 = exp_any(load_any(key + c * 64 + j) - key_2_0);
-                store_any(key_3 + c * 64 + j, key_3_new1);
+                const vec_any key_3_new1 = exp_any(load_any(key + c * 32 + j) - key_2_0);
+                store_any(key_3 + c * 32 + j, key_3_new1);
                 key_4_in += key_3_new1;
             }
             store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
@@ -2619,10 +2619,10 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             const vec_any key_4_2 = load_any(key_4 + j);
             vec_any key_7_in = load_any(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 64 + j, load_any(key_3 + c * 64 + j) / key_4_2);
-                const vec_any key_3 = load_any(key + c * 64 + j);
+                store_any(key_3 + c * 32 + j, load_any(key_3 + c * 32 + j) / key_4_2);
+                const vec_any key_3 = load_any(key + c * 32 + j);
                 const vec_any key_new4 = -key_3;
-                store_any(key + c * 64 + j, key_new4);
+                store_any(key + c * 32 + j, key_new4);
                 key_7_in = max_any(key_7_in, key_new4);
             }
             store_any(key_7 + j, key_7_in);
@@ -2636,9 +2636,9 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             const vec_any key_7_6 = load_any(key_7 + j);
             vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_5 = load_any(key + c * 64 + j);
+                const vec_any key_5 = load_any(key + c * 32 + j);
                 const vec_any key_new7 = exp_any(key_5 - key_7_6);
-                store_any(key + c * 64 + j, key_new7);
+                store_any(key + c * 32 + j, key_new7);
                 key_9_in += key_new7;
             }
             store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
@@ -2647,14 +2647,14 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_9_8 = load_any(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 64 + j, load_any(key + c * 64 + j) / key_9_8);
+                store_any(key + c * 32 + j, load_any(key + c * 32 + j) / key_9_8);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 128; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_11 + f * 64 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 64 + j) : load_any(key + most(f - 64, 0) * 64 + j));
+                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + least(f, 63) * 32 + j) : load_any(key + most(f - 64, 0) * 32 + j));
                 }
             }
         }
@@ -2662,7 +2662,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t f = 0; f < 128; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_11 + f * 64 + j);
+                const vec_any term = load_any(key_11 + f * 32 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
@@ -2730,40 +2730,40 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16640); /* [c: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 33024); /* [i: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 33024); /* [c: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_14 = (float *)(void *)(part->work + 49408); /* [c: 64, j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 16384); /* [j: 64] */
-    float *const key_20 = (float *)(void *)(part->work + 65792); /* [j: 64] */
-    float *const score = (float *)(void *)(part->work + 65792); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 49408); /* [j: 64, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 33024); /* [f: 128, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 82944); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 99328); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 115712); /* [e: 64, i: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
+    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 37248); /* [i: 32] */
+    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
+    float *const sum_rest = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49408); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = least(i0 + 64, i_end);
+        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
             dot4_any(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
@@ -2778,7 +2778,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 for (int64_t c = 0; c < 64; c++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 64 + i));
+                        query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 32 + i));
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2794,8 +2794,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 const vec_any query_2_11 = load_any(query_2 + i);
                 vec_any query_4_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_3_new12 = exp_any(load_any(query + c * 64 + i) - query_2_11);
-                    store_any(query_3 + c * 64 + i, query_3_new12);
+                    const vec_any query_3_new12 = exp_any(load_any(query + c * 32 + i) - query_2_11);
+                    store_any(query_3 + c * 32 + i, query_3_new12);
                     query_4_in += query_3_new12;
                 }
                 store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
@@ -2809,10 +2809,10 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 const vec_any query_4_13 = load_any(query_4 + i);
                 vec_any query_7_in = load_any(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query_3 + c * 64 + i, load_any(query_3 + c * 64 + i) / query_4_13);
-                    const vec_any query_14 = load_any(query + c * 64 + i);
+                    store_any(query_3 + c * 32 + i, load_any(query_3 + c * 32 + i) / query_4_13);
+                    const vec_any query_14 = load_any(query + c * 32 + i);
                     const vec_any query_new15 = -query_14;
-                    store_any(query + c * 64 + i, query_new15);
+                    store_any(query + c * 32 + i, query_new15);
                     query_7_in = max_any(query_7_in, query_new15);
                 }
                 store_any(query_7 + i, query_7_in);
@@ -2826,9 +2826,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 const vec_any query_7_17 = load_any(query_7 + i);
                 vec_any query_9_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_16 = load_any(query + c * 64 + i);
+                    const vec_any query_16 = load_any(query + c * 32 + i);
                     const vec_any query_new18 = exp_any(query_16 - query_7_17);
-                    store_any(query + c * 64 + i, query_new18);
+                    store_any(query + c * 32 + i, query_new18);
                     query_9_in += query_new18;
                 }
                 store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
@@ -2837,7 +2837,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_9_19 = load_any(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query + c * 64 + i, load_any(query + c * 64 + i) / query_9_19);
+                    store_any(query + c * 32 + i, load_any(query + c * 32 + i) / query_9_19);
                 }
             }
             /* query_12 = 0.0f */
@@ -2852,9 +2852,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 64 + i) : load_any(query + most(f - 64, 0) * 64 +
+                        const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 32 + i) : load_any(query + most(f - 64, 0) * 32 +
                             i);
-                        store_any(query_11 + f * 64 + i, query_11_new20);
+                        store_any(query_11 + f * 32 + i, query_11_new20);
                         query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
                     }
                 }
@@ -2873,18 +2873,18 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_rest + e * 64 + i, splat_any(0.0f));
+                        store_any(sum + e * 32 + i, splat_any(0.0f));
+                        store_any(sum_rest + e * 32 + i, splat_any(0.0f));
                     }
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
-                const int64_t j1 = least(j0 + 64, j_end);
+            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+                const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
                 dot4_any(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
@@ -2899,7 +2899,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                     for (int64_t c = 0; c < 64; c++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            key_13_in[u] = max_any(key_13_in[u], load_any(key_12 + c * 64 + j));
+                            key_13_in[u] = max_any(key_13_in[u], load_any(key_12 + c * 32 + j));
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2915,8 +2915,8 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     const vec_any key_13_21 = load_any(key_13 + j);
                     vec_any key_15_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_14_new22 = exp_any(load_any(key_12 + c * 64 + j) - key_13_21);
-                        store_any(key_14 + c * 64 + j, key_14_new22);
+                        const vec_any key_14_new22 = exp_any(load_any(key_12 + c * 32 + j) - key_13_21);
+                        store_any(key_14 + c * 32 + j, key_14_new22);
                         key_15_in += key_14_new22;
                     }
                     store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
@@ -2930,10 +2930,10 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     const vec_any key_15_23 = load_any(key_15 + j);
                     vec_any key_18_in = load_any(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_14 + c * 64 + j, load_any(key_14 + c * 64 + j) / key_15_23);
-                        const vec_any key_12_24 = load_any(key_12 + c * 64 + j);
+                        store_any(key_14 + c * 32 + j, load_any(key_14 + c * 32 + j) / key_15_23);
+                        const vec_any key_12_24 = load_any(key_12 + c * 32 + j);
                         const vec_any key_12_new25 = -key_12_24;
-                        store_any(key_12 + c * 64 + j, key_12_new25);
+                        store_any(key_12 + c * 32 + j, key_12_new25);
                         key_18_in = max_any(key_18_in, key_12_new25);
                     }
                     store_any(key_18 + j, key_18_in);
@@ -2947,9 +2947,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     const vec_any key_18_27 = load_any(key_18 + j);
                     vec_any key_20_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_12_26 = load_any(key_12 + c * 64 + j);
+                        const vec_any key_12_26 = load_any(key_12 + c * 32 + j);
                         const vec_any key_12_new28 = exp_any(key_12_26 - key_18_27);
-                        store_any(key_12 + c * 64 + j, key_12_new28);
+                        store_any(key_12 + c * 32 + j, key_12_new28);
                         key_20_in += key_12_new28;
                     }
                     store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
@@ -2958,7 +2958,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_20_29 = load_any(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_12 + c * 64 + j, load_any(key_12 + c * 64 + j) / key_20_29);
+                        store_any(key_12 + c * 32 + j, load_any(key_12 + c * 32 + j) / key_20_29);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
@@ -2969,18 +2969,18 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            store_any(score + j * 64 + i, load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i));
+                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) + load_any(score_2 + j * 32 + i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_30 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_31 = (i0 + i + lane_any) + t_30;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 64) <= (j0 +
-                                j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 +
+                                j))), mask_any), load_any(score + j * 32 + i), splat_any(0.0f)));
                         }
                     }
                 }
@@ -2992,7 +2992,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(score + j * 64 + i);
+                            row_sum_in[u] += load_any(score + j * 32 + i);
                         }
                     }
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -3007,12 +3007,12 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 const vec_any t_32 = load_any(row_sum + i) + load_any(query_12 + i);
                 const mask_any t_33 = t_32 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_33, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_13 + e * 64 + i)) /
+                    store_any(sum + e * 32 + i, pick_any(t_33, splat_any(0.0f), (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) /
                         t_32));
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_any(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
         }
     }
 }
@@ -3021,7 +3021,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
 static void hedgehog_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -3044,23 +3044,23 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 277 };
+enum { CROSSOVER = 253 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4};
         return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 668672};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4};
         return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 668672};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 132096, .shared = 66560, .slot = 33344, .slots = 4};
+    if (n_k >= CROSSOVER) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .shared = 66560, .slot = 33344, .slots = 4};
     return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 388672};
 }
 

@@ -40,7 +40,7 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 443 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
+   Linear from 390 keys on: the weight is an inner product of 512 features, whose sum over keys is a state of 512 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
@@ -281,7 +281,7 @@ TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -574,7 +574,6 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
@@ -584,16 +583,8 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         store_v4(state + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
         store_v4(state_2 + (chunk - chunk0) * 33824 + f, splat_v4(0.0f));
     }
-    /* state_3 = 0.0f */
-    for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -633,10 +624,6 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                 store_v4(key_3 + c * 64 + j, cos_v4(&angle4));
             }
         }
-        /* old_max = state */
-        for (int64_t f = 0; f < 512; f += 16) {
-            store_v4(old_max + f, load_v4(state + (chunk - chunk0) * 33824 + f));
-        }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
@@ -654,21 +641,6 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
             }
             for (int lane = 0; lane < 16; lane++)
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
-        }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
-        for (int64_t f = 0; f < 512; f += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + f);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state + (chunk - chunk0) * 33824 + f));
-            store_v4(old_max + f, old_max_new7);
-            store_v4(state_2 + (chunk - chunk0) * 33824 + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
-        }
-        /* state_3 = state_3 * old_max */
-        for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * old_max[f]);
-                }
-            }
         }
         const int64_t f_end = 512;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
@@ -690,7 +662,7 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
                 const float total = lane_sum_v4(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] += sum over j of key_5 * v */
+            /* state_3[f][e] = sum over j of key_5 * v */
             dot5_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
@@ -717,37 +689,37 @@ TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t tas
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_8 = load_v4(carried + f);
-            const vec_v4 before_new9 = carried_8;
-            const vec_v4 state_10 = load_v4(state + (chunk - chunk0) * 33824 + f);
-            const vec_v4 carried_new11 = max_v4(load_v4(carried + f), state_10);
-            store_v4(carried + f, carried_new11);
-            store_v4(keep + f, exp2_v4(before_new9 - carried_new11));
-            store_v4(take + f, exp2_v4(state_10 - carried_new11));
-            store_v4(state + (chunk - chunk0) * 33824 + f, before_new9);
+            const vec_v4 carried_6 = load_v4(carried + f);
+            const vec_v4 before_new7 = carried_6;
+            const vec_v4 state_8 = load_v4(state + (chunk - chunk0) * 33824 + f);
+            const vec_v4 carried_new9 = max_v4(load_v4(carried + f), state_8);
+            store_v4(carried + f, carried_new9);
+            store_v4(keep + f, exp2_v4(before_new7 - carried_new9));
+            store_v4(take + f, exp2_v4(state_8 - carried_new9));
+            store_v4(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_2_12 = load_v4(carried_2 + f);
-            const vec_v4 before_2_new13 = carried_2_12;
-            const vec_v4 keep_14 = load_v4(keep + f);
-            store_v4(carried_2 + f, carried_2_12 * keep_14);
-            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_14);
+            const vec_v4 carried_2_10 = load_v4(carried_2 + f);
+            const vec_v4 before_2_new11 = carried_2_10;
+            const vec_v4 keep_12 = load_v4(keep + f);
+            store_v4(carried_2 + f, carried_2_10 * keep_12);
+            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_12);
             add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) * load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
+            store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_15 = load_v4(carried_3 + f * 64 + e);
-                    const vec_v4 before_3_new16 = carried_3_15;
-                    const float keep_17 = keep[f];
-                    store_v4(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_17);
+                    const vec_v4 carried_3_13 = load_v4(carried_3 + f * 64 + e);
+                    const vec_v4 before_3_new14 = carried_3_13;
+                    const float keep_15 = keep[f];
+                    store_v4(carried_3 + f * 64 + e, carried_3_13 * keep_15);
+                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_15);
                     add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
+                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
         }
@@ -790,7 +762,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -802,8 +774,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -821,10 +793,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        const vec_v4 q_tile_18 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new19 = q_tile_18 * 0.35355339f;
-                        store_v4(q_tile + d * 64 + i, q_tile_new19);
-                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                        const vec_v4 q_tile_16 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new17 = q_tile_16 * 0.35355339f;
+                        store_v4(q_tile + d * 64 + i, q_tile_new17);
+                        query_2_in[u] += q_tile_new17 * q_tile_new17;
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -836,11 +808,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_v4 query_3_20 = load_v4(query_3 + c * 64 + i);
-                    const wide_v4 angle21 = __builtin_convertvector(query_3_20, wide_v4);
-                    store_v4(query_sin + c * 64 + i, sin_v4(&angle21));
-                    const wide_v4 angle22 = __builtin_convertvector(query_3_20, wide_v4);
-                    store_v4(query_3 + c * 64 + i, cos_v4(&angle22));
+                    const vec_v4 query_3_18 = load_v4(query_3 + c * 64 + i);
+                    const wide_v4 angle19 = __builtin_convertvector(query_3_18, wide_v4);
+                    store_v4(query_sin + c * 64 + i, sin_v4(&angle19));
+                    const wide_v4 angle20 = __builtin_convertvector(query_3_18, wide_v4);
+                    store_v4(query_3 + c * 64 + i, cos_v4(&angle20));
                 }
             }
             /* query_5 = -FLT_MAX */
@@ -849,12 +821,12 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             }
             /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_23 = load_v4(query_2 + i) * 0.7213475f;
+                const vec_v4 t_21 = load_v4(query_2 + i) * 0.7213475f;
                 vec_v4 query_5_in = load_v4(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v4 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_v4(query_4 + f * 64 + i, query_4_new24);
-                    query_5_in = max_v4(query_5_in, query_4_new24);
+                    const vec_v4 query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
+                    store_v4(query_4 + f * 64 + i, query_4_new22);
+                    query_5_in = max_v4(query_5_in, query_4_new22);
                 }
                 store_v4(query_5 + i, query_5_in);
             }
@@ -878,14 +850,14 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_5_25 = load_v4(query_5 + i);
+                    const vec_v4 query_5_23 = load_v4(query_5 + i);
                     vec_v4 query_7_in = (vec_v4){0};
                     vec_v4 query_7_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_6_new26 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v4(query_sin + least(f,
+                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v4(query_sin + least(f,
                             255) * 64 + i) : load_v4(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new24);
+                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v4){0};
@@ -907,7 +879,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -925,10 +897,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            const vec_v4 k_tile_2_27 = load_v4(k_tile_2 + d * 64 + j);
-                            const vec_v4 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                            const vec_v4 k_tile_2_25 = load_v4(k_tile_2 + d * 64 + j);
+                            const vec_v4 k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
+                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new26);
+                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
@@ -940,11 +912,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_v4 key_8_29 = load_v4(key_8 + c * 64 + j);
-                        const wide_v4 angle30 = __builtin_convertvector(key_8_29, wide_v4);
-                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle30));
-                        const wide_v4 angle31 = __builtin_convertvector(key_8_29, wide_v4);
-                        store_v4(key_8 + c * 64 + j, cos_v4(&angle31));
+                        const vec_v4 key_8_27 = load_v4(key_8 + c * 64 + j);
+                        const wide_v4 angle28 = __builtin_convertvector(key_8_27, wide_v4);
+                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle28));
+                        const wide_v4 angle29 = __builtin_convertvector(key_8_27, wide_v4);
+                        store_v4(key_8 + c * 64 + j, cos_v4(&angle29));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -953,23 +925,23 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 dot7_v4(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_32 = load_v4(query_2 + i) * 0.7213475f;
+                    const vec_v4 t_30 = load_v4(query_2 + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                        store_v4(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
                     }
                 }
-                /* old_max_2 = row_max */
+                /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(old_max_2 + i, load_v4(row_max + i));
+                    store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
-                    const int64_t t_33 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_34 = (i0 + i + lane_v4) + t_33;
+                        const ints_v4 t_32 = (i0 + i + lane_v4) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
-                                j))), mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
+                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v4), load_v4(weight + j * 64 + i), splat_v4(-INFINITY)));
                         }
                     }
                 }
@@ -988,34 +960,34 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         store_v4(row_max + i, row_max_in[u]);
                     }
                 }
-                /* old_max_2 = exp2(old_max_2 - row_max) */
+                /* old_max = exp2(old_max - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(old_max_2 + i, exp2_v4(load_v4(old_max_2 + i) - load_v4(row_max + i)));
+                    store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_35 = load_v4(row_max + i);
+                    const vec_v4 row_max_33 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_35) * ((load_v4(score + j * 64 + i) +
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) * ((load_v4(score + j * 64 + i) +
                             load_v4(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_36 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_37 = (i0 + i + lane_v4) + t_36;
+                        const ints_v4 t_35 = (i0 + i + lane_v4) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 + j))),
                                 mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_2_38 = load_v4(old_max_2 + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_2_38);
-                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_2_38);
+                    const vec_v4 old_max_36 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_36);
+                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1032,21 +1004,21 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         add_v4(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v4(1));
                     }
                 }
-                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
+                /* sum[e][i] = sum * old_max + sum over j of v * score */
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_39 = load_v4(row_max + i);
-                const vec_v4 query_5_40 = load_v4(query_5 + i);
-                const vec_v4 t_41 = max_v4(row_max_39, query_5_40);
-                const vec_v4 t_42 = exp2_v4(row_max_39 - t_41);
-                const vec_v4 t_43 = exp2_v4(query_5_40 - t_41);
-                const vec_v4 t_44 = (load_v4(row_sum + i) * t_42) + (load_v4(query_7 + i) * t_43);
-                const mask_v4 t_45 = t_44 == 0.0f;
+                const vec_v4 row_max_37 = load_v4(row_max + i);
+                const vec_v4 query_5_38 = load_v4(query_5 + i);
+                const vec_v4 t_39 = max_v4(row_max_37, query_5_38);
+                const vec_v4 t_40 = exp2_v4(row_max_37 - t_39);
+                const vec_v4 t_41 = exp2_v4(query_5_38 - t_39);
+                const vec_v4 t_42 = (load_v4(row_sum + i) * t_40) + (load_v4(query_7 + i) * t_41);
+                const mask_v4 t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_45, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_42) + (load_v4(query_8 + e * 64 + i) *
-                        t_43)) / t_44));
+                    store_v4(sum + e * 64 + i, pick_v4(t_43, splat_v4(0.0f), ((load_v4(sum + e * 64 + i) * t_40) + (load_v4(query_8 + e * 64 + i) *
+                        t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -1059,7 +1031,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
 TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -1251,7 +1223,7 @@ TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -1544,7 +1516,6 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
@@ -1554,16 +1525,8 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         store_v3(state + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
         store_v3(state_2 + (chunk - chunk0) * 33824 + f, splat_v3(0.0f));
     }
-    /* state_3 = 0.0f */
-    for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -1603,10 +1566,6 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                 store_v3(key_3 + c * 64 + j, cos_v3(&angle4));
             }
         }
-        /* old_max = state */
-        for (int64_t f = 0; f < 512; f += 8) {
-            store_v3(old_max + f, load_v3(state + (chunk - chunk0) * 33824 + f));
-        }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
@@ -1624,21 +1583,6 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             }
             for (int lane = 0; lane < 8; lane++)
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
-        }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
-        for (int64_t f = 0; f < 512; f += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + f);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state + (chunk - chunk0) * 33824 + f));
-            store_v3(old_max + f, old_max_new7);
-            store_v3(state_2 + (chunk - chunk0) * 33824 + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
-        }
-        /* state_3 = state_3 * old_max */
-        for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * old_max[f]);
-                }
-            }
         }
         const int64_t f_end = 512;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
@@ -1660,7 +1604,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
                 const float total = lane_sum_v3(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] += sum over j of key_5 * v */
+            /* state_3[f][e] = sum over j of key_5 * v */
             dot5_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
@@ -1687,37 +1631,37 @@ TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t tas
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_8 = load_v3(carried + f);
-            const vec_v3 before_new9 = carried_8;
-            const vec_v3 state_10 = load_v3(state + (chunk - chunk0) * 33824 + f);
-            const vec_v3 carried_new11 = max_v3(load_v3(carried + f), state_10);
-            store_v3(carried + f, carried_new11);
-            store_v3(keep + f, exp2_v3(before_new9 - carried_new11));
-            store_v3(take + f, exp2_v3(state_10 - carried_new11));
-            store_v3(state + (chunk - chunk0) * 33824 + f, before_new9);
+            const vec_v3 carried_6 = load_v3(carried + f);
+            const vec_v3 before_new7 = carried_6;
+            const vec_v3 state_8 = load_v3(state + (chunk - chunk0) * 33824 + f);
+            const vec_v3 carried_new9 = max_v3(load_v3(carried + f), state_8);
+            store_v3(carried + f, carried_new9);
+            store_v3(keep + f, exp2_v3(before_new7 - carried_new9));
+            store_v3(take + f, exp2_v3(state_8 - carried_new9));
+            store_v3(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_2_12 = load_v3(carried_2 + f);
-            const vec_v3 before_2_new13 = carried_2_12;
-            const vec_v3 keep_14 = load_v3(keep + f);
-            store_v3(carried_2 + f, carried_2_12 * keep_14);
-            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_14);
+            const vec_v3 carried_2_10 = load_v3(carried_2 + f);
+            const vec_v3 before_2_new11 = carried_2_10;
+            const vec_v3 keep_12 = load_v3(keep + f);
+            store_v3(carried_2 + f, carried_2_10 * keep_12);
+            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_12);
             add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) * load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
+            store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_15 = load_v3(carried_3 + f * 64 + e);
-                    const vec_v3 before_3_new16 = carried_3_15;
-                    const float keep_17 = keep[f];
-                    store_v3(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_17);
+                    const vec_v3 carried_3_13 = load_v3(carried_3 + f * 64 + e);
+                    const vec_v3 before_3_new14 = carried_3_13;
+                    const float keep_15 = keep[f];
+                    store_v3(carried_3 + f * 64 + e, carried_3_13 * keep_15);
+                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_15);
                     add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
+                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
         }
@@ -1760,7 +1704,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -1772,8 +1716,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1791,10 +1735,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 q_tile_18 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new19 = q_tile_18 * 0.35355339f;
-                        store_v3(q_tile + d * 64 + i, q_tile_new19);
-                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                        const vec_v3 q_tile_16 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new17 = q_tile_16 * 0.35355339f;
+                        store_v3(q_tile + d * 64 + i, q_tile_new17);
+                        query_2_in[u] += q_tile_new17 * q_tile_new17;
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1806,11 +1750,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_v3 query_3_20 = load_v3(query_3 + c * 64 + i);
-                    const wide_v3 angle21 = __builtin_convertvector(query_3_20, wide_v3);
-                    store_v3(query_sin + c * 64 + i, sin_v3(&angle21));
-                    const wide_v3 angle22 = __builtin_convertvector(query_3_20, wide_v3);
-                    store_v3(query_3 + c * 64 + i, cos_v3(&angle22));
+                    const vec_v3 query_3_18 = load_v3(query_3 + c * 64 + i);
+                    const wide_v3 angle19 = __builtin_convertvector(query_3_18, wide_v3);
+                    store_v3(query_sin + c * 64 + i, sin_v3(&angle19));
+                    const wide_v3 angle20 = __builtin_convertvector(query_3_18, wide_v3);
+                    store_v3(query_3 + c * 64 + i, cos_v3(&angle20));
                 }
             }
             /* query_5 = -FLT_MAX */
@@ -1819,12 +1763,12 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             }
             /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_23 = load_v3(query_2 + i) * 0.7213475f;
+                const vec_v3 t_21 = load_v3(query_2 + i) * 0.7213475f;
                 vec_v3 query_5_in = load_v3(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v3 query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_v3(query_4 + f * 64 + i, query_4_new24);
-                    query_5_in = max_v3(query_5_in, query_4_new24);
+                    const vec_v3 query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
+                    store_v3(query_4 + f * 64 + i, query_4_new22);
+                    query_5_in = max_v3(query_5_in, query_4_new22);
                 }
                 store_v3(query_5 + i, query_5_in);
             }
@@ -1848,14 +1792,14 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_5_25 = load_v3(query_5 + i);
+                    const vec_v3 query_5_23 = load_v3(query_5 + i);
                     vec_v3 query_7_in = (vec_v3){0};
                     vec_v3 query_7_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_6_new26 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_v3(query_sin + least(f,
+                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_v3(query_sin + least(f,
                             255) * 64 + i) : load_v3(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new24);
+                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_v3){0};
@@ -1877,7 +1821,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1895,10 +1839,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            const vec_v3 k_tile_2_27 = load_v3(k_tile_2 + d * 64 + j);
-                            const vec_v3 k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                            const vec_v3 k_tile_2_25 = load_v3(k_tile_2 + d * 64 + j);
+                            const vec_v3 k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new26);
+                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1910,11 +1854,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_v3 key_8_29 = load_v3(key_8 + c * 64 + j);
-                        const wide_v3 angle30 = __builtin_convertvector(key_8_29, wide_v3);
-                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle30));
-                        const wide_v3 angle31 = __builtin_convertvector(key_8_29, wide_v3);
-                        store_v3(key_8 + c * 64 + j, cos_v3(&angle31));
+                        const vec_v3 key_8_27 = load_v3(key_8 + c * 64 + j);
+                        const wide_v3 angle28 = __builtin_convertvector(key_8_27, wide_v3);
+                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle28));
+                        const wide_v3 angle29 = __builtin_convertvector(key_8_27, wide_v3);
+                        store_v3(key_8 + c * 64 + j, cos_v3(&angle29));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -1923,23 +1867,23 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 dot7_v3(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_32 = load_v3(query_2 + i) * 0.7213475f;
+                    const vec_v3 t_30 = load_v3(query_2 + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                        store_v3(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
                     }
                 }
-                /* old_max_2 = row_max */
+                /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(old_max_2 + i, load_v3(row_max + i));
+                    store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
-                    const int64_t t_33 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_34 = (i0 + i + lane_v3) + t_33;
+                        const ints_v3 t_32 = (i0 + i + lane_v3) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
-                                j))), mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
+                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 + j))),
+                                mask_v3), load_v3(weight + j * 64 + i), splat_v3(-INFINITY)));
                         }
                     }
                 }
@@ -1958,34 +1902,34 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         store_v3(row_max + i, row_max_in[u]);
                     }
                 }
-                /* old_max_2 = exp2(old_max_2 - row_max) */
+                /* old_max = exp2(old_max - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(old_max_2 + i, exp2_v3(load_v3(old_max_2 + i) - load_v3(row_max + i)));
+                    store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_35 = load_v3(row_max + i);
+                    const vec_v3 row_max_33 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_35) * ((load_v3(score + j * 64 + i) +
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) * ((load_v3(score + j * 64 + i) +
                             load_v3(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_36 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_37 = (i0 + i + lane_v3) + t_36;
+                        const ints_v3 t_35 = (i0 + i + lane_v3) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 + j))),
                                 mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_2_38 = load_v3(old_max_2 + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_2_38);
-                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_2_38);
+                    const vec_v3 old_max_36 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_36);
+                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2002,21 +1946,21 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         add_v3(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_v3(1));
                     }
                 }
-                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
+                /* sum[e][i] = sum * old_max + sum over j of v * score */
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_39 = load_v3(row_max + i);
-                const vec_v3 query_5_40 = load_v3(query_5 + i);
-                const vec_v3 t_41 = max_v3(row_max_39, query_5_40);
-                const vec_v3 t_42 = exp2_v3(row_max_39 - t_41);
-                const vec_v3 t_43 = exp2_v3(query_5_40 - t_41);
-                const vec_v3 t_44 = (load_v3(row_sum + i) * t_42) + (load_v3(query_7 + i) * t_43);
-                const mask_v3 t_45 = t_44 == 0.0f;
+                const vec_v3 row_max_37 = load_v3(row_max + i);
+                const vec_v3 query_5_38 = load_v3(query_5 + i);
+                const vec_v3 t_39 = max_v3(row_max_37, query_5_38);
+                const vec_v3 t_40 = exp2_v3(row_max_37 - t_39);
+                const vec_v3 t_41 = exp2_v3(query_5_38 - t_39);
+                const vec_v3 t_42 = (load_v3(row_sum + i) * t_40) + (load_v3(query_7 + i) * t_41);
+                const mask_v3 t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_45, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_42) + (load_v3(query_8 + e * 64 + i) *
-                        t_43)) / t_44));
+                    store_v3(sum + e * 64 + i, pick_v3(t_43, splat_v3(0.0f), ((load_v3(sum + e * 64 + i) * t_40) + (load_v3(query_8 + e * 64 + i) *
+                        t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -2029,7 +1973,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
 TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -2212,7 +2156,7 @@ APART void dot4_any(const float *a, const float *b, float *c)
 }
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -2505,7 +2449,6 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
     float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const old_max = (float *)(void *)(part->work + 262400); /* [f: 512] */
     float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
@@ -2515,16 +2458,8 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         store_any(state + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
         store_any(state_2 + (chunk - chunk0) * 33824 + f, splat_any(0.0f));
     }
-    /* state_3 = 0.0f */
-    for (int64_t f = 0; f < 512; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -2564,10 +2499,6 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 store_any(key_3 + c * 64 + j, cos_any(&angle4));
             }
         }
-        /* old_max = state */
-        for (int64_t f = 0; f < 512; f += 4) {
-            store_any(old_max + f, load_any(state + (chunk - chunk0) * 33824 + f));
-        }
         /* key_4 = key_2 * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
@@ -2585,22 +2516,6 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             }
             for (int lane = 0; lane < 4; lane++)
                 if (lane_max[lane] > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = lane_max[lane];
-        }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
-        for (int64_t f = 0; f < 512; f += 4) {
-            const vec_any old_max_6 = load_any(old_max + f);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state + (chunk - chunk0) * 33824 + f));
-            store_any(old_max + f, old_max_new7);
-            store_any(state_2 + (chunk - chunk0) * 33824 + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * old_max_new7);
-        }
-        /* state_3 = state_3 * old_max */
-        for (int64_t f = 0; f < 512; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) *
-                        old_max[f]);
-                }
-            }
         }
         const int64_t f_end = 512;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
@@ -2622,7 +2537,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 const float total = lane_sum_any(lane_sums);
                 state_2[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] += sum over j of key_5 * v */
+            /* state_3[f][e] = sum over j of key_5 * v */
             dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
@@ -2649,37 +2564,37 @@ APART void performer_trig_fold_any(const struct call *call, int64_t task, const 
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_8 = load_any(carried + f);
-            const vec_any before_new9 = carried_8;
-            const vec_any state_10 = load_any(state + (chunk - chunk0) * 33824 + f);
-            const vec_any carried_new11 = max_any(load_any(carried + f), state_10);
-            store_any(carried + f, carried_new11);
-            store_any(keep + f, exp2_any(before_new9 - carried_new11));
-            store_any(take + f, exp2_any(state_10 - carried_new11));
-            store_any(state + (chunk - chunk0) * 33824 + f, before_new9);
+            const vec_any carried_6 = load_any(carried + f);
+            const vec_any before_new7 = carried_6;
+            const vec_any state_8 = load_any(state + (chunk - chunk0) * 33824 + f);
+            const vec_any carried_new9 = max_any(load_any(carried + f), state_8);
+            store_any(carried + f, carried_new9);
+            store_any(keep + f, exp2_any(before_new7 - carried_new9));
+            store_any(take + f, exp2_any(state_8 - carried_new9));
+            store_any(state + (chunk - chunk0) * 33824 + f, before_new7);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_2_12 = load_any(carried_2 + f);
-            const vec_any before_2_new13 = carried_2_12;
-            const vec_any keep_14 = load_any(keep + f);
-            store_any(carried_2 + f, carried_2_12 * keep_14);
-            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_14);
+            const vec_any carried_2_10 = load_any(carried_2 + f);
+            const vec_any before_2_new11 = carried_2_10;
+            const vec_any keep_12 = load_any(keep + f);
+            store_any(carried_2 + f, carried_2_10 * keep_12);
+            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_12);
             add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) * load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new13);
+            store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_15 = load_any(carried_3 + f * 64 + e);
-                    const vec_any before_3_new16 = carried_3_15;
-                    const float keep_17 = keep[f];
-                    store_any(carried_3 + f * 64 + e, carried_3_15 * keep_17);
-                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_17);
+                    const vec_any carried_3_13 = load_any(carried_3 + f * 64 + e);
+                    const vec_any before_3_new14 = carried_3_13;
+                    const float keep_15 = keep[f];
+                    store_any(carried_3 + f * 64 + e, carried_3_13 * keep_15);
+                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_15);
                     add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f],
                         splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new16);
+                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
                 }
             }
         }
@@ -2722,7 +2637,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max_2 = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_rest = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -2734,8 +2649,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2753,10 +2668,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any q_tile_18 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new19 = q_tile_18 * 0.35355339f;
-                        store_any(q_tile + d * 64 + i, q_tile_new19);
-                        query_2_in[u] += q_tile_new19 * q_tile_new19;
+                        const vec_any q_tile_16 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new17 = q_tile_16 * 0.35355339f;
+                        store_any(q_tile + d * 64 + i, q_tile_new17);
+                        query_2_in[u] += q_tile_new17 * q_tile_new17;
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2768,11 +2683,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_any query_3_20 = load_any(query_3 + c * 64 + i);
-                    const wide_any angle21 = __builtin_convertvector(query_3_20, wide_any);
-                    store_any(query_sin + c * 64 + i, sin_any(&angle21));
-                    const wide_any angle22 = __builtin_convertvector(query_3_20, wide_any);
-                    store_any(query_3 + c * 64 + i, cos_any(&angle22));
+                    const vec_any query_3_18 = load_any(query_3 + c * 64 + i);
+                    const wide_any angle19 = __builtin_convertvector(query_3_18, wide_any);
+                    store_any(query_sin + c * 64 + i, sin_any(&angle19));
+                    const wide_any angle20 = __builtin_convertvector(query_3_18, wide_any);
+                    store_any(query_3 + c * 64 + i, cos_any(&angle20));
                 }
             }
             /* query_5 = -FLT_MAX */
@@ -2781,12 +2696,12 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             }
             /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_23 = load_any(query_2 + i) * 0.7213475f;
+                const vec_any t_21 = load_any(query_2 + i) * 0.7213475f;
                 vec_any query_5_in = load_any(query_5 + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_any query_4_new24 = t_23 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_any(query_4 + f * 64 + i, query_4_new24);
-                    query_5_in = max_any(query_5_in, query_4_new24);
+                    const vec_any query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
+                    store_any(query_4 + f * 64 + i, query_4_new22);
+                    query_5_in = max_any(query_5_in, query_4_new22);
                 }
                 store_any(query_5 + i, query_5_in);
             }
@@ -2810,14 +2725,14 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f); query_7 += query_6 * state_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_5_25 = load_any(query_5 + i);
+                    const vec_any query_5_23 = load_any(query_5 + i);
                     vec_any query_7_in = (vec_any){0};
                     vec_any query_7_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_6_new26 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_25) * (((f < 256) ? load_any(query_sin +
+                        const vec_any query_6_new24 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ? load_any(query_sin +
                             least(f, 255) * 64 + i) : load_any(query_3 + most(f - 256, 0) * 64 + i)) * 0.00390625f);
-                        store_any(query_6 + (f - f0) * 64 + i, query_6_new26);
-                        query_7_in += query_6_new26 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_any(query_6 + (f - f0) * 64 + i, query_6_new24);
+                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             query_7_in_whole += query_7_in;
                             query_7_in = (vec_any){0};
@@ -2839,7 +2754,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2857,10 +2772,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            const vec_any k_tile_2_27 = load_any(k_tile_2 + d * 64 + j);
-                            const vec_any k_tile_2_new28 = k_tile_2_27 * 0.35355339f;
-                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new28);
-                            key_7_in[u] += k_tile_2_new28 * k_tile_2_new28;
+                            const vec_any k_tile_2_25 = load_any(k_tile_2 + d * 64 + j);
+                            const vec_any k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
+                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new26);
+                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2872,11 +2787,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_any key_8_29 = load_any(key_8 + c * 64 + j);
-                        const wide_any angle30 = __builtin_convertvector(key_8_29, wide_any);
-                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle30));
-                        const wide_any angle31 = __builtin_convertvector(key_8_29, wide_any);
-                        store_any(key_8 + c * 64 + j, cos_any(&angle31));
+                        const vec_any key_8_27 = load_any(key_8 + c * 64 + j);
+                        const wide_any angle28 = __builtin_convertvector(key_8_27, wide_any);
+                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle28));
+                        const wide_any angle29 = __builtin_convertvector(key_8_27, wide_any);
+                        store_any(key_8 + c * 64 + j, cos_any(&angle29));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -2885,22 +2800,22 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 dot7_any(j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_32 = load_any(query_2 + i) * 0.7213475f;
+                    const vec_any t_30 = load_any(query_2 + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 64 + i, t_32 + (key_7[j] * 0.7213475f));
+                        store_any(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
                     }
                 }
-                /* old_max_2 = row_max */
+                /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(old_max_2 + i, load_any(row_max + i));
+                    store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), weight, -INFINITY) */
-                    const int64_t t_33 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    const int64_t t_31 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_34 = (i0 + i + lane_any) + t_33;
+                        const ints_any t_32 = (i0 + i + lane_any) + t_31;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 128) <= (j0 +
+                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) & (-(int64_t)((chunk * 64) <= (j0 +
                                 j))), mask_any), load_any(weight + j * 64 + i), splat_any(-INFINITY)));
                         }
                     }
@@ -2920,34 +2835,34 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         store_any(row_max + i, row_max_in[u]);
                     }
                 }
-                /* old_max_2 = exp2(old_max_2 - row_max) */
+                /* old_max = exp2(old_max - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(old_max_2 + i, exp2_any(load_any(old_max_2 + i) - load_any(row_max + i)));
+                    store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_35 = load_any(row_max + i);
+                    const vec_any row_max_33 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_35) * ((load_any(score + j * 64 + i) +
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) * ((load_any(score + j * 64 + i) +
                             load_any(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
-                    const int64_t t_36 = n_k - n_q;
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
+                    const int64_t t_34 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_37 = (i0 + i + lane_any) + t_36;
+                        const ints_any t_35 = (i0 + i + lane_any) + t_34;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) & (-(int64_t)((chunk * 128) <= (j0 +
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_35) & (-(int64_t)((chunk * 64) <= (j0 +
                                 j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                         }
                     }
                 }
-                /* row_sum = row_sum * old_max_2; row_sum_rest = row_sum_rest * old_max_2 */
+                /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_2_38 = load_any(old_max_2 + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_2_38);
-                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_2_38);
+                    const vec_any old_max_36 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_36);
+                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_36);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2964,21 +2879,21 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         add_any(row_sum + i, row_sum_rest + i, row_sum_in[u], splat_any(1));
                     }
                 }
-                /* sum[e][i] = sum * old_max_2 + sum over j of v * score */
-                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max_2, sum_rest);
+                /* sum[e][i] = sum * old_max + sum over j of v * score */
+                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max, query_5)))) == 0.0f, 0. ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_39 = load_any(row_max + i);
-                const vec_any query_5_40 = load_any(query_5 + i);
-                const vec_any t_41 = max_any(row_max_39, query_5_40);
-                const vec_any t_42 = exp2_any(row_max_39 - t_41);
-                const vec_any t_43 = exp2_any(query_5_40 - t_41);
-                const vec_any t_44 = (load_any(row_sum + i) * t_42) + (load_any(query_7 + i) * t_43);
-                const mask_any t_45 = t_44 == 0.0f;
+                const vec_any row_max_37 = load_any(row_max + i);
+                const vec_any query_5_38 = load_any(query_5 + i);
+                const vec_any t_39 = max_any(row_max_37, query_5_38);
+                const vec_any t_40 = exp2_any(row_max_37 - t_39);
+                const vec_any t_41 = exp2_any(query_5_38 - t_39);
+                const vec_any t_42 = (load_any(row_sum + i) * t_40) + (load_any(query_7 + i) * t_41);
+                const mask_any t_43 = t_42 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_45, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_42) + (load_any(query_8 + e * 64 + i)
-                        * t_43)) / t_44));
+                    store_any(sum + e * 64 + i, pick_any(t_43, splat_any(0.0f), ((load_any(sum + e * 64 + i) * t_40) + (load_any(query_8 + e * 64 + i)
+                        * t_41)) / t_42));
                 }
             }
             /* out = sum, transposed back */
@@ -2991,7 +2906,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
 static void performer_trig_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -3014,7 +2929,7 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 443 };
+enum { CROSSOVER = 390 };
 
 static struct version version(int64_t n_k)
 {

@@ -39,7 +39,7 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 4648 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
+   Linear from 4556 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
@@ -511,8 +511,8 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -666,8 +666,8 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -773,7 +773,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -832,13 +832,13 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_18 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 128) <= (j0 + j))),
                                 mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
                         }
                     }
@@ -879,7 +879,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
 TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -1303,8 +1303,8 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -1458,8 +1458,8 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1565,7 +1565,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1624,13 +1624,13 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_18 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 + j))),
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 128) <= (j0 + j))),
                                 mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
                         }
                     }
@@ -1671,7 +1671,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
 TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -2086,8 +2086,8 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 128);
+    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -2241,8 +2241,8 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
     float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2348,7 +2348,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2407,13 +2407,13 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 256) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_18 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_19 = (i0 + i + lane_any) + t_18;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 256) <= (j0 +
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_19) & (-(int64_t)((chunk * 128) <= (j0 +
                                 j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                         }
                     }
@@ -2455,7 +2455,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
 static void polynomial_p2_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -2478,7 +2478,7 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 4648 };
+enum { CROSSOVER = 4556 };
 
 static struct version version(int64_t n_k)
 {

@@ -127,7 +127,7 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 729 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+   Linear from 722 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1005568 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
@@ -383,7 +383,7 @@ TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -1077,16 +1077,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     for (int64_t f = 0; f < 544; f += 16) {
         store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
     }
-    /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -1337,7 +1329,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
                 const float total = lane_sum_v4(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
+            /* state_2[f][e] = sum over j of key_32 * v */
             dot11_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
@@ -1462,8 +1454,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1749,7 +1741,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1992,13 +1984,13 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_74 = (i0 + i + lane_v4) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 + j))),
                                 mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
                         }
                     }
@@ -2039,7 +2031,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
 TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -2247,7 +2239,7 @@ TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -2941,16 +2933,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     for (int64_t f = 0; f < 544; f += 8) {
         store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
     }
-    /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -3201,7 +3185,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
                 const float total = lane_sum_v3(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
+            /* state_2[f][e] = sum over j of key_32 * v */
             dot11_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
@@ -3326,8 +3310,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -3613,7 +3597,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -3856,13 +3840,13 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_74 = (i0 + i + lane_v3) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 + j))),
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 + j))),
                                 mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
                         }
                     }
@@ -3903,7 +3887,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
 TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -4102,7 +4086,7 @@ APART void dot10_any(const float *a, const float *b, float *c)
 }
 APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 APART void dot12_any(int64_t steps, const float *a, const float *b, float *c)
 {
@@ -4798,16 +4782,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     for (int64_t f = 0; f < 544; f += 4) {
         store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
     }
-    /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    const int64_t j_end = least(n_k, (chunk + 1) * 128);
-    for (int64_t j0 = chunk * 128; j0 < j_end; j0 += 64) {
+    const int64_t j_end = least(n_k, (chunk + 1) * 64);
+    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -5058,7 +5034,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
                 const float total = lane_sum_any(lane_sums);
                 state[(chunk - chunk0) * 35360 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
+            /* state_2[f][e] = sum over j of key_32 * v */
             dot11_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
         }
     }
@@ -5183,8 +5159,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 128) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 128) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -5472,7 +5448,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 128); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -5717,13 +5693,13 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
-                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
+                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_74 = (i0 + i + lane_any) + t_73;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 128) <= (j0 +
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_74) & (-(int64_t)((chunk * 64) <= (j0 +
                                 j))), mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                         }
                     }
@@ -5765,7 +5741,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
 static void polysketch_learned_r32_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
     for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
@@ -5788,7 +5764,7 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 729 };
+enum { CROSSOVER = 722 };
 
 static struct version version(int64_t n_k)
 {

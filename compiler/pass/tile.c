@@ -42,6 +42,26 @@ static bool prepares_keys(const struct graph *g)
     return false;
 }
 
+/* Whether queries meet keys as they are stored. */
+static bool meets_stored_keys(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        bool query = false, key = false;
+        for (int k = 0; k < value->rank; k++) {
+            query |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
+            key |= g->module->axis[value->axes[k]].source == SIZE_N_K;
+        }
+        for (int k = 0; query && key && value->op == GRAPH_CONTRACT && k < value->operands; k++) {
+            const struct value *of = &g->value[value->operand[k].of];
+            bool of_key = false;
+            for (int a = 0; a < of->rank; a++) of_key |= g->module->axis[of->axes[a]].source == SIZE_N_K;
+            if (of_key && of->op != GRAPH_INPUT) return false;
+        }
+    }
+    return true;
+}
+
 /* The smallest block of queries that something is drawn for at random; 0: nothing is. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
@@ -62,10 +82,10 @@ void pass_tile(struct compilation *c)
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
     int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
-    for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few */
+    for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few, and fewer of them lie behind a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
-        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : 64;
+        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph) ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
     for (int v = 0; v < c->graph->values; v++) { /* a tile over several blocks would meet what was drawn for each of them */
