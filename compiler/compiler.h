@@ -282,6 +282,8 @@ struct compilation {
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
 /* Why the linear form takes more work however long the sequence is, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
+/* What products of pairs of bf16 take off the work for a query and a key. */
+double work_saved_by_bf16(const struct compilation *c);
 /* Work of the linear form for one token and head, in FLOPs of a product: its features made and met, the state's update, the token's own chunk. */
 double linear_cost(const struct compilation *linear);
 /* The length of a chunk that takes the least work, for so many features, columns of the state, and work on a pair within the chunk. */

@@ -103,6 +103,11 @@ static double saved_by_bf16(const struct loops *l, const struct stmt *s)
     return saved;
 }
 
+double work_saved_by_bf16(const struct compilation *c)
+{
+    return saved_by_bf16(c->loops, c->loops->body);
+}
+
 static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double saved)
 {
     /* a query that sees the keys up to its own meets half of them */
@@ -113,7 +118,7 @@ static int64_t crossover(const struct compilation *quadratic, const struct compi
 
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear)
 {
-    return crossover(quadratic, linear, saved_by_bf16(quadratic->loops, quadratic->loops->body));
+    return crossover(quadratic, linear, work_saved_by_bf16(quadratic));
 }
 
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)

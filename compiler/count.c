@@ -564,6 +564,7 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
             out->work += met * value_work(x->g, v);
         }
         out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
+        if (loops_paired(c->loops)) out->work -= x->pairs * work_saved_by_bf16(c);
         out->pairs = x->pairs;
         out->bytes = bytes_of(x, cache);
         out->exact = x->exact;
