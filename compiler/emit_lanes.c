@@ -27,8 +27,8 @@ static void one_function(struct emitter *x, const char *name, const char *stored
 {
     const char *target = x->c->target->attribute[0] ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
     emit_line(x, "/* to[y][x] = from[x][y] */");
-    emit_line(x, "%sINLINE void %s_%s(const %s *from, int64_t from_row, int64_t rows, int64_t columns, %s *to, int64_t to_row)", target, name, x->suffix,
-              stored, x->real);
+    emit_line(x, "%sAPART void %s_%s(const %s *from, int64_t from_row, int64_t rows, int64_t columns, %s *to, int64_t to_row)", target, name, x->suffix, stored,
+              x->real);
     emit_line(x, "{");
     emit_line(x, "    const int64_t whole = rows - rows %% %d, deep = columns - columns %% %d;", x->lanes, x->lanes);
     emit_line(x, "    for (int64_t k = 0; k < whole / %d * (deep / %d); k++) {", x->lanes, x->lanes);

@@ -190,6 +190,12 @@ static const char by_lane[] = "$TARGET INLINE vec_@ $NAME_@(vec_@ x)\n"
                               "    for (int k = 0; k < $LANES; k++) y[k] = $NAME$F(x[k]);\n"
                               "    return y;\n"
                               "}\n";
+static const char sqrt_avx[] = "$TARGET INLINE vec_@ sqrt_@(vec_@ x)\n"
+                               "{\n"
+                               "    vec_@ y;\n"
+                               "    __asm__(\"vsqrt$P %1, %0\" : \"=v\"(y) : \"v\"(x));\n"
+                               "    return y;\n"
+                               "}\n";
 static const char power[] = "$TARGET INLINE vec_@ pow_@(vec_@ x, vec_@ y)\n"
                             "{\n"
                             "    vec_@ z = x;\n"
@@ -444,6 +450,10 @@ void emit_vector_functions(struct emitter *x)
     static const enum expr_op library[] = {EXPR_LOG, EXPR_SQRT, EXPR_FLOOR};
     for (size_t k = 0; k < sizeof library / sizeof *library; k++) {
         if (!uses[library[k]]) continue;
+        if (library[k] == EXPR_SQRT && strstr(x->c->target->attribute, "avx")) {
+            fill(x->out, sqrt_avx, pairs);
+            continue;
+        }
         const char *named[sizeof pairs / sizeof *pairs + 2] = {"$NAME", expr_name(library[k])};
         memcpy(named + 2, pairs, sizeof pairs);
         fill(x->out, by_lane, named);

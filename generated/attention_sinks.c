@@ -93,7 +93,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 }
 
 /* to[y][x] = from[x][y] */
-TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -384,7 +384,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 }
 
 /* to[y][x] = from[x][y] */
-TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -667,7 +667,7 @@ INLINE vec_any exp2_any(vec_any x)
 }
 
 /* to[y][x] = from[x][y] */
-INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {

@@ -219,8 +219,8 @@ TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
 }
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    vec_v4 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
@@ -233,7 +233,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -1904,8 +1904,8 @@ TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
 }
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    vec_v3 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
@@ -1917,7 +1917,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -3592,7 +3592,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {

@@ -148,8 +148,8 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* f16 has 5 bits of expon
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    vec_v4 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
@@ -162,7 +162,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-TARGET_v4 INLINE void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -1046,8 +1046,8 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* f16 has 5 bits of expon
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    vec_v3 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
@@ -1059,7 +1059,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-TARGET_v3 INLINE void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1947,7 +1947,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 /* to[y][x] = from[x][y] */
-INLINE void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {

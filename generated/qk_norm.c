@@ -146,13 +146,13 @@ TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
 TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = sqrtf(x[k]);
+    vec_v4 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
 /* to[y][x] = from[x][y] */
-TARGET_v4 INLINE void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
@@ -576,13 +576,13 @@ TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
 TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = sqrtf(x[k]);
+    vec_v3 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
 }
 
 /* to[y][x] = from[x][y] */
-TARGET_v3 INLINE void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
@@ -1004,7 +1004,7 @@ INLINE vec_any sqrt_any(vec_any x)
 }
 
 /* to[y][x] = from[x][y] */
-INLINE void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {

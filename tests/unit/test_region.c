@@ -178,8 +178,8 @@ static void test_visits(void)
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         const struct case_of *k = &cases[n];
         struct arena *arena = arena_new();
-        const char *text = arena_printf(arena, "similarity: softmax\nshape: {head_dim: 16}\nmask: %s%s%s\n", strchr(k->mask, ':') ? "{" : "", k->mask,
-                                        strchr(k->mask, ':') ? "}" : "");
+        const char *text = arena_printf(arena, "similarity: softmax\nshape: {head_dim: 16}\nschedule: {tile_k: 144}\nmask: %s%s%s\n",
+                                        strchr(k->mask, ':') ? "{" : "", k->mask, strchr(k->mask, ':') ? "}" : "");
         struct diagnostics *d = diagnostics_new(arena, "visits", text, strlen(text));
         const struct spec *spec = spec_read(arena, "visits.yaml", text, strlen(text), 0, NULL, d);
         struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d};
