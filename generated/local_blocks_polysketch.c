@@ -38,13 +38,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 652 keys on: the weight is an inner product of 144 features, whose sum over keys is a state of 144 x 65 numbers that queries meet.
+   Linear from 622 keys on: the weight is an inner product of 136 features, whose sum over keys is a state of 136 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1221376 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 176128 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1288960 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
 #include "local_blocks_polysketch.h"
 
@@ -247,11 +247,11 @@ TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 }
 TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 136, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 64, 4, 136, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -405,9 +405,9 @@ TARGET_v4 APART void local_blocks_polysketch_begin_v4(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
     float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 16) {
@@ -418,7 +418,7 @@ TARGET_v4 APART void local_blocks_polysketch_begin_v4(const struct call *call, i
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(recent_2 + back * 9216 + f * 64 + e, splat_v4(0.0f));
+                store_v4(recent_2 + back * 8704 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -441,13 +441,13 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
     float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 144; f += 16) {
-        store_v4(state + (chunk - chunk0) * 9360 + f, splat_v4(0.0f));
+    for (int64_t f = 0; f < 136; f += 16) {
+        store_v4(state + (chunk - chunk0) * 8848 + f, splat_v4(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -470,24 +470,24 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
         }
         /* key_4 = key * key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t f = 0; f < 144; f++) {
+            for (int64_t f = 0; f < 136; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
                     store_v4(key_4 + f * 64 + j, load_v4(key + (f % 16) * 64 + j) * load_v4(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
         /* state += key_4 */
-        for (int64_t f = 0; f < 144; f++) {
+        for (int64_t f = 0; f < 136; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 term = load_v4(key_4 + f * 64 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 9360 + f] += total;
+            state[(chunk - chunk0) * 8848 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot5_v4(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
+        dot5_v4(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
     }
 }
 
@@ -496,15 +496,15 @@ TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
     float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = 0.0f */
         for (int64_t f = f0; f < f1; f += 16) {
@@ -520,8 +520,8 @@ TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, in
         }
         /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(recent + (chunk % 31) * 144 + f, load_v4(state + (chunk - chunk0) * 9360 + f));
-            store_v4(state + (chunk - chunk0) * 9360 + f, load_v4(before + f));
+            store_v4(recent + (chunk % 31) * 144 + f, load_v4(state + (chunk - chunk0) * 8848 + f));
+            store_v4(state + (chunk - chunk0) * 8848 + f, load_v4(before + f));
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
@@ -535,7 +535,7 @@ TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, in
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 16) {
-                    store_v4(before_2 + f * 64 + e, load_v4(before_2 + f * 64 + e) + load_v4(recent_2 + back * 9216 + f * 64 + e));
+                    store_v4(before_2 + f * 64 + e, load_v4(before_2 + f * 64 + e) + load_v4(recent_2 + back * 8704 + f * 64 + e));
                 }
             }
         }
@@ -543,8 +543,8 @@ TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, in
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                    store_v4(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v4(before_2 + f * 64 + e));
+                    store_v4(recent_2 + (chunk % 31) * 8704 + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_v4(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_v4(before_2 + f * 64 + e));
                 }
             }
         }
@@ -572,24 +572,24 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
     float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
@@ -614,18 +614,18 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_5 + i, splat_v4(0.0f));
             }
-            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 vec_v4 query_5_in[4];
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                     query_5_in[u] = (vec_v4){0};
                 }
-                for (int64_t f = 0; f < 144; f++) {
+                for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                         const vec_v4 query_4_new0 = (load_v4(query + (f % 16) * 64 + i) * load_v4(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                            (float)(((f / 16) == 0) ? 1.0 : 2.0);
                         store_v4(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -638,7 +638,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot6_v4(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
+            dot6_v4(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -726,13 +726,13 @@ TARGET_v4 static void local_blocks_polysketch_linear_v4(const struct call *call,
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_v4(call, task, part, turn);
     }
@@ -886,11 +886,11 @@ TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 }
 TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 136, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 64, 4, 136, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1044,20 +1044,20 @@ TARGET_v3 APART void local_blocks_polysketch_begin_v3(const struct call *call, i
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(recent + back * 144 + f, splat_v3(0.0f));
+            store_v3(recent + back * 136 + f, splat_v3(0.0f));
         }
     }
     /* recent_2 = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(recent_2 + back * 9216 + f * 64 + e, splat_v3(0.0f));
+                store_v3(recent_2 + back * 8704 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1080,13 +1080,13 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
     float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 144; f += 8) {
-        store_v3(state + (chunk - chunk0) * 9360 + f, splat_v3(0.0f));
+    for (int64_t f = 0; f < 136; f += 8) {
+        store_v3(state + (chunk - chunk0) * 8848 + f, splat_v3(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1109,24 +1109,24 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
         }
         /* key_4 = key * key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t f = 0; f < 144; f++) {
+            for (int64_t f = 0; f < 136; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
                     store_v3(key_4 + f * 64 + j, load_v3(key + (f % 16) * 64 + j) * load_v3(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
         /* state += key_4 */
-        for (int64_t f = 0; f < 144; f++) {
+        for (int64_t f = 0; f < 136; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 term = load_v3(key_4 + f * 64 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 9360 + f] += total;
+            state[(chunk - chunk0) * 8848 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot5_v3(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
+        dot5_v3(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
     }
 }
 
@@ -1135,15 +1135,15 @@ TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, in
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 136] */
+    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = 0.0f */
         for (int64_t f = f0; f < f1; f += 8) {
@@ -1153,14 +1153,14 @@ TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, in
         for (int64_t f = f0; f < f1; f += 8) {
             vec_v3 before_in = (vec_v3){0};
             for (int64_t back = 0; back < 31; back++) {
-                before_in += load_v3(recent + back * 144 + f);
+                before_in += load_v3(recent + back * 136 + f);
             }
             store_v3(before + f, load_v3(before + f) + before_in);
         }
         /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(recent + (chunk % 31) * 144 + f, load_v3(state + (chunk - chunk0) * 9360 + f));
-            store_v3(state + (chunk - chunk0) * 9360 + f, load_v3(before + f));
+            store_v3(recent + (chunk % 31) * 136 + f, load_v3(state + (chunk - chunk0) * 8848 + f));
+            store_v3(state + (chunk - chunk0) * 8848 + f, load_v3(before + f));
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
@@ -1174,7 +1174,7 @@ TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, in
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 8) {
-                    store_v3(before_2 + f * 64 + e, load_v3(before_2 + f * 64 + e) + load_v3(recent_2 + back * 9216 + f * 64 + e));
+                    store_v3(before_2 + f * 64 + e, load_v3(before_2 + f * 64 + e) + load_v3(recent_2 + back * 8704 + f * 64 + e));
                 }
             }
         }
@@ -1182,8 +1182,8 @@ TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, in
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                    store_v3(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_v3(before_2 + f * 64 + e));
+                    store_v3(recent_2 + (chunk % 31) * 8704 + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_v3(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_v3(before_2 + f * 64 + e));
                 }
             }
         }
@@ -1210,25 +1210,25 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
     float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
@@ -1253,18 +1253,18 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_5 + i, splat_v3(0.0f));
             }
-            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 query_5_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                     query_5_in[u] = (vec_v3){0};
                 }
-                for (int64_t f = 0; f < 144; f++) {
+                for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                         const vec_v3 query_4_new0 = (load_v3(query + (f % 16) * 64 + i) * load_v3(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                            (float)(((f / 16) == 0) ? 1.0 : 2.0);
                         store_v3(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1277,7 +1277,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot6_v3(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
+            dot6_v3(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1365,13 +1365,13 @@ TARGET_v3 static void local_blocks_polysketch_linear_v3(const struct call *call,
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_v3(call, task, part, turn);
     }
@@ -1516,11 +1516,11 @@ APART void dot4_any(const float *a, const float *b, float *c)
 }
 APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 144, 0, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 136, 4, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
 APART void dot6_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, 144, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 64, 4, 136, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
 APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1674,20 +1674,20 @@ APART void local_blocks_polysketch_begin_any(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
     /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(recent + back * 144 + f, splat_any(0.0f));
+            store_any(recent + back * 136 + f, splat_any(0.0f));
         }
     }
     /* recent_2 = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(recent_2 + back * 9216 + f * 64 + e, splat_any(0.0f));
+                store_any(recent_2 + back * 8704 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -1710,13 +1710,13 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
     float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 144, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 144; f += 4) {
-        store_any(state + (chunk - chunk0) * 9360 + f, splat_any(0.0f));
+    for (int64_t f = 0; f < 136; f += 4) {
+        store_any(state + (chunk - chunk0) * 8848 + f, splat_any(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1739,24 +1739,24 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         }
         /* key_4 = key * key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t f = 0; f < 144; f++) {
+            for (int64_t f = 0; f < 136; f++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
                     store_any(key_4 + f * 64 + j, load_any(key + (f % 16) * 64 + j) * load_any(key + (((f % 16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
         /* state += key_4 */
-        for (int64_t f = 0; f < 144; f++) {
+        for (int64_t f = 0; f < 136; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any term = load_any(key_4 + f * 64 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 9360 + f] += total;
+            state[(chunk - chunk0) * 8848 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot5_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 9360);
+        dot5_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
     }
 }
 
@@ -1765,15 +1765,15 @@ APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 144);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 144, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 144, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 136] */
+    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = 0.0f */
         for (int64_t f = f0; f < f1; f += 4) {
@@ -1783,14 +1783,14 @@ APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t tas
         for (int64_t f = f0; f < f1; f += 4) {
             vec_any before_in = (vec_any){0};
             for (int64_t back = 0; back < 31; back++) {
-                before_in += load_any(recent + back * 144 + f);
+                before_in += load_any(recent + back * 136 + f);
             }
             store_any(before + f, load_any(before + f) + before_in);
         }
         /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(recent + (chunk % 31) * 144 + f, load_any(state + (chunk - chunk0) * 9360 + f));
-            store_any(state + (chunk - chunk0) * 9360 + f, load_any(before + f));
+            store_any(recent + (chunk % 31) * 136 + f, load_any(state + (chunk - chunk0) * 8848 + f));
+            store_any(state + (chunk - chunk0) * 8848 + f, load_any(before + f));
         }
         /* before_2 = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
@@ -1804,7 +1804,7 @@ APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t tas
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 4) {
-                    store_any(before_2 + f * 64 + e, load_any(before_2 + f * 64 + e) + load_any(recent_2 + back * 9216 + f * 64 + e));
+                    store_any(before_2 + f * 64 + e, load_any(before_2 + f * 64 + e) + load_any(recent_2 + back * 8704 + f * 64 + e));
                 }
             }
         }
@@ -1812,8 +1812,8 @@ APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t tas
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(recent_2 + (chunk % 31) * 9216 + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e));
-                    store_any(state_2 + (chunk - chunk0) * 9360 + f * 64 + e, load_any(before_2 + f * 64 + e));
+                    store_any(recent_2 + (chunk % 31) * 8704 + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_any(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_any(before_2 + f * 64 + e));
                 }
             }
         }
@@ -1840,25 +1840,25 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 144, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
     float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
     float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 144, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 40960); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 41216); /* [i: 64] */
-    float *const row_sum_rest = (float *)(void *)(part->work + 41472); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 41728); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 24576); /* [e: 64, i: 64] */
-    float *const sum_rest = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
+    float *const row_sum_rest = (float *)(void *)(part->work + 39424); /* [i: 64] */
+    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
+    float *const sum_rest = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 74496); /* [d: 64, j: 64] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
         const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
         for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
@@ -1883,18 +1883,18 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_5 + i, splat_any(0.0f));
             }
-            /* query_4 = (query * query) * select(((f / 16) == 0) || ((f / 16) == 8), 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any query_5_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                     query_5_in[u] = (vec_any){0};
                 }
-                for (int64_t f = 0; f < 144; f++) {
+                for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                         const vec_any query_4_new0 = (load_any(query + (f % 16) * 64 + i) * load_any(query + (((f % 16) + (f / 16)) % 16) * 64 + i)) *
-                            (float)((((f / 16) == 0) || ((f / 16) == 8)) ? 1.0 : 2.0);
+                            (float)(((f / 16) == 0) ? 1.0 : 2.0);
                         store_any(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 9360 + f]);
+                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1907,7 +1907,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot6_any(state_2 + (chunk - chunk0) * 9360, query_4, query_6);
+            dot6_any(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1995,13 +1995,13 @@ static void local_blocks_polysketch_linear_any(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((144 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((136 + 31) / 32); turn += part->threads) local_blocks_polysketch_fold_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) local_blocks_polysketch_queries_any(call, task, part, turn);
     }
@@ -2017,23 +2017,23 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 652 };
+enum { CROSSOVER = 622 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 88832, .shared = 1097152, .slot = 35392, .slots = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 324608};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+        if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 88832, .shared = 1096192, .slot = 35392, .slots = 1};
         return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 324608};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 90880, .shared = 1160640, .slot = 37440, .slots = 1};
+    if (n_k >= CROSSOVER) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 88832, .shared = 1096192, .slot = 35392, .slots = 1};
     return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 176128};
 }
 

@@ -39,13 +39,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 4556 keys on: the weight is an inner product of 2112 features, whose sum over keys is a state of 2112 x 65 numbers that queries meet.
+   Linear from 4489 keys on: the weight is an inner product of 2080 features, whose sum over keys is a state of 2080 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1746944 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p2.c … -lattnrt -lm */
 #include "polynomial_p2.h"
 
@@ -457,11 +457,11 @@ TARGET_v4 APART void polynomial_p2_begin_v4(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
@@ -496,18 +496,18 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
     float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 16) {
-        store_v4(state + (chunk - chunk0) * 137280 + f, splat_v4(0.0f));
+    for (int64_t f = 0; f < 2080; f += 16) {
+        store_v4(state + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v4(0.0f));
+                store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -560,7 +560,7 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
                 store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
-        const int64_t f_end = 2112;
+        const int64_t f_end = 2080;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
@@ -580,10 +580,10 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state[(chunk - chunk0) * 137280 + f] += total;
+                state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot2_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
+            dot2_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -593,30 +593,30 @@ TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new4 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 137280 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 137280 + f, before_new4);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                    store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -645,8 +645,8 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -732,11 +732,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     }
                 }
             }
-            const int64_t f_end = 2112;
+            const int64_t f_end = 2080;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
-                    ... */
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select((f / 64) == 0, 1.0f, 2.0f); query_7 += query_6 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_7_in[4], query_7_in_whole[4];
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -746,9 +745,9 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                             const vec_v4 query_6_new12 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v4(q_tile + (((f % 64) + (f / 64)) %
-                                64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                                64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
                             store_v4(query_6 + (f - f0) * 64 + i, query_6_new12);
-                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 query_7_in_whole[u] += query_7_in[u];
                                 query_7_in[u] = (vec_v4){0};
@@ -761,7 +760,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot3_v4(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
+                dot3_v4(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -880,13 +879,13 @@ TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t t
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_fold_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_v4(call, task, part, turn);
     }
@@ -1249,11 +1248,11 @@ TARGET_v3 APART void polynomial_p2_begin_v3(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
@@ -1288,18 +1287,18 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
     float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 8) {
-        store_v3(state + (chunk - chunk0) * 137280 + f, splat_v3(0.0f));
+    for (int64_t f = 0; f < 2080; f += 8) {
+        store_v3(state + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_v3(0.0f));
+                store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -1352,7 +1351,7 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
                 store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
-        const int64_t f_end = 2112;
+        const int64_t f_end = 2080;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
@@ -1372,10 +1371,10 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state[(chunk - chunk0) * 137280 + f] += total;
+                state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot2_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
+            dot2_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -1385,30 +1384,30 @@ TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new4 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 137280 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 137280 + f, before_new4);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                    store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -1437,8 +1436,8 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -1524,11 +1523,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     }
                 }
             }
-            const int64_t f_end = 2112;
+            const int64_t f_end = 2080;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
-                    ... */
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select((f / 64) == 0, 1.0f, 2.0f); query_7 += query_6 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_7_in[2], query_7_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1538,9 +1536,9 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                             const vec_v3 query_6_new12 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_v3(q_tile + (((f % 64) + (f / 64)) %
-                                64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                                64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
                             store_v3(query_6 + (f - f0) * 64 + i, query_6_new12);
-                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 query_7_in_whole[u] += query_7_in[u];
                                 query_7_in[u] = (vec_v3){0};
@@ -1553,7 +1551,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot3_v3(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
+                dot3_v3(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1672,13 +1670,13 @@ TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t t
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_fold_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_v3(call, task, part, turn);
     }
@@ -2032,11 +2030,11 @@ APART void polynomial_p2_begin_any(const struct call *call, int64_t task, const 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
@@ -2071,18 +2069,18 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
     float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_5 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 2112; f += 4) {
-        store_any(state + (chunk - chunk0) * 137280 + f, splat_any(0.0f));
+    for (int64_t f = 0; f < 2080; f += 4) {
+        store_any(state + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 2112; f++) {
+    for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, splat_any(0.0f));
+                store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -2135,7 +2133,7 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
                 store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) + k_norm_bias[d]);
             }
         }
-        const int64_t f_end = 2112;
+        const int64_t f_end = 2080;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_5 = k_tile * k_tile */
@@ -2155,10 +2153,10 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state[(chunk - chunk0) * 137280 + f] += total;
+                state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_5 * v */
-            dot2_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 137280 + f0 * 64);
+            dot2_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -2168,30 +2166,30 @@ APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const s
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2112);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2112] */
-    float *const carried_rest = (float *)(void *)(part->shared + 8448); /* [f: 2112] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [f: 2112, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 557568); /* [f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_rest = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 137280 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 137280 + f, before_new4);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 135200 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 135200 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 137280 + f * 64 + e, before_2_new5);
+                    store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -2220,8 +2218,8 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2112] */
-    float *const state_2 = (float *)(void *)(part->slots + 8448); /* [chunk, f: 2112, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const key_6 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -2307,11 +2305,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     }
                 }
             }
-            const int64_t f_end = 2112;
+            const int64_t f_end = 2080;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select(((f / 64) == 0) || ((f / 64) == 32), 1.0f, 2.0f); query_7 += query_6 
-                    ... */
+                /* query_6 = ((q_tile * 0.125f) * (q_tile * 0.125f)) * select((f / 64) == 0, 1.0f, 2.0f); query_7 += query_6 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_7_in[2], query_7_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2321,9 +2318,9 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                             const vec_any query_6_new12 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) * (load_any(q_tile + (((f % 64) + (f / 64))
-                                % 64) * 64 + i) * 0.125f)) * (float)((((f / 64) == 0) || ((f / 64) == 32)) ? 1.0 : 2.0);
+                                % 64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
                             store_any(query_6 + (f - f0) * 64 + i, query_6_new12);
-                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 137280 + f]);
+                            query_7_in[u] += query_6_new12 * (state[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 query_7_in_whole[u] += query_7_in[u];
                                 query_7_in[u] = (vec_any){0};
@@ -2336,7 +2333,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     }
                 }
                 /* query_8[e][i] += sum over f of state_2 * query_6 */
-                dot3_any(f1 - f0, state_2 + (chunk - chunk0) * 137280 + f0 * 64, query_6, query_8);
+                dot3_any(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2456,13 +2453,13 @@ static void polynomial_p2_linear_any(const struct call *call, int64_t task, stru
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((2112 + 31) / 32); turn += part->threads) polynomial_p2_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((2080 + 31) / 32); turn += part->threads) polynomial_p2_fold_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polynomial_p2_queries_any(call, task, part, turn);
     }
@@ -2478,23 +2475,23 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 4556 };
+enum { CROSSOVER = 4489 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584, .shared = 1081600, .slot = 540800, .slots = 1};
         return (struct version){.rows = polynomial_p2_rows_v4, .tile = 256, .own = 404480};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
+        if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584, .shared = 1081600, .slot = 540800, .slots = 1};
         return (struct version){.rows = polynomial_p2_rows_v3, .tile = 256, .own = 404480};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584, .shared = 1098240, .slot = 549120, .slots = 1};
+    if (n_k >= CROSSOVER) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584, .shared = 1081600, .slot = 540800, .slots = 1};
     return (struct version){.rows = polynomial_p2_rows_any, .tile = 128, .own = 231424};
 }
 

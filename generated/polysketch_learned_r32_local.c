@@ -129,13 +129,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 678 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+   Linear from 670 keys on: the weight is an inner product of 528 features, whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 389696 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 963840 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32_local.c … -lattnrt -lm */
 #include "polysketch_learned_r32_local.h"
 
@@ -1016,11 +1016,11 @@ TARGET_v4 APART void polysketch_learned_r32_local_begin_v4(const struct call *ca
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
@@ -1084,18 +1084,18 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
     float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
     float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
     float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 16) {
-        store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
+    for (int64_t f = 0; f < 528; f += 16) {
+        store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 528; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v4(0.0f));
+                store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -1329,7 +1329,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
                 store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
@@ -1349,10 +1349,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot12_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot12_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -1362,30 +1362,30 @@ TARGET_v4 APART void polysketch_learned_r32_local_fold_v4(const struct call *cal
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new23 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 35360 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 35360 + f, before_new23);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                    store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
         }
@@ -1426,8 +1426,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -1708,10 +1708,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_33_in[4], query_33_in_whole[4];
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -1721,9 +1721,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                             const vec_v4 query_32_new47 = (load_v4(query_19 + (f % 32) * 64 + i) * load_v4(query_19 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v4(query_32 + (f - f0) * 64 + i, query_32_new47);
-                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_33_in_whole[u] += query_33_in[u];
                                 query_33_in[u] = (vec_v4){0};
@@ -1736,7 +1736,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
+                dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1856,13 +1856,13 @@ TARGET_v4 static void polysketch_learned_r32_local_linear_v4(const struct call *
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_queries_v4(call, task, part, turn);
     }
@@ -2694,11 +2694,11 @@ TARGET_v3 APART void polysketch_learned_r32_local_begin_v3(const struct call *ca
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
@@ -2762,18 +2762,18 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
     float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
     float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
     float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 8) {
-        store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
+    for (int64_t f = 0; f < 528; f += 8) {
+        store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 528; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_v3(0.0f));
+                store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -3007,7 +3007,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
                 store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
@@ -3027,10 +3027,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot12_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot12_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -3040,30 +3040,30 @@ TARGET_v3 APART void polysketch_learned_r32_local_fold_v3(const struct call *cal
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new23 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 35360 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 35360 + f, before_new23);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                    store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
         }
@@ -3104,8 +3104,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -3386,10 +3386,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_33_in[2], query_33_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -3399,9 +3399,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                             const vec_v3 query_32_new47 = (load_v3(query_19 + (f % 32) * 64 + i) * load_v3(query_19 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v3(query_32 + (f - f0) * 64 + i, query_32_new47);
-                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_33_in_whole[u] += query_33_in[u];
                                 query_33_in[u] = (vec_v3){0};
@@ -3414,7 +3414,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
+                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3534,13 +3534,13 @@ TARGET_v3 static void polysketch_learned_r32_local_linear_v3(const struct call *
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_queries_v3(call, task, part, turn);
     }
@@ -4365,11 +4365,11 @@ APART void polysketch_learned_r32_local_begin_any(const struct call *call, int64
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
@@ -4433,18 +4433,18 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
     float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
     float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
     float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 4) {
-        store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
+    for (int64_t f = 0; f < 528; f += 4) {
+        store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
     }
     /* state_2 = 0.0f */
-    for (int64_t f = 0; f < 544; f++) {
+    for (int64_t f = 0; f < 528; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, splat_any(0.0f));
+                store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -4678,7 +4678,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
                 store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
@@ -4698,10 +4698,10 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -4711,30 +4711,30 @@ APART void polysketch_learned_r32_local_fold_any(const struct call *call, int64_
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new23 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 35360 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 35360 + f, before_new23);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 34320 + f, before_new23);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new24);
+                    store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new24);
                 }
             }
         }
@@ -4775,8 +4775,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -5059,10 +5059,10 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_33_in[2], query_33_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -5072,9 +5072,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                             const vec_any query_32_new47 = (load_any(query_19 + (f % 32) * 64 + i) * load_any(query_19 + (((f % 32) + (f / 32)) % 32)
-                                * 64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_any(query_32 + (f - f0) * 64 + i, query_32_new47);
-                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_33_in[u] += query_32_new47 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_33_in_whole[u] += query_33_in[u];
                                 query_33_in[u] = (vec_any){0};
@@ -5087,7 +5087,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_32, query_34);
+                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5208,13 +5208,13 @@ static void polysketch_learned_r32_local_linear_any(const struct call *call, int
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_learned_r32_local_fold_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_learned_r32_local_queries_any(call, task, part, turn);
     }
@@ -5230,23 +5230,23 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 678 };
+enum { CROSSOVER = 670 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v4, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v4, .tile = 0, .own = 115200, .shared = 274560, .slot = 137280, .slots = 4};
         return (struct version){.rows = polysketch_learned_r32_local_rows_v4, .tile = 256, .own = 665600};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v3, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_v3, .tile = 0, .own = 115200, .shared = 274560, .slot = 137280, .slots = 4};
         return (struct version){.rows = polysketch_learned_r32_local_rows_v3, .tile = 256, .own = 665600};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_any, .tile = 0, .own = 115200, .shared = 282880, .slot = 141440, .slots = 4};
+    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_learned_r32_local_linear_any, .tile = 0, .own = 115200, .shared = 274560, .slot = 137280, .slots = 4};
     return (struct version){.rows = polysketch_learned_r32_local_rows_any, .tile = 128, .own = 389696};
 }
 

@@ -44,13 +44,13 @@
 
    How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across
    lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.
-   Linear from 1427 keys on: the weight is an inner product of 544 features, whose sum over keys is a state of 544 x 65 numbers that queries meet.
+   Linear from 1389 keys on: the weight is an inner product of 528 features, whose sum over keys is a state of 528 x 65 numbers that queries meet.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 956416 bytes of workspace a thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 352384 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 956416 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
      generic    quadratic tiles of 128 queries and 144 keys; 195712 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 956416 bytes of workspace a thread
+     generic    linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32.c … -lattnrt -lm */
 #include "polysketch_r32.h"
 
@@ -500,11 +500,11 @@ TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
         store_v4(carried + f, splat_v4(0.0f));
@@ -541,12 +541,12 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
     float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 16) {
-        store_v4(state + (chunk - chunk0) * 35360 + f, splat_v4(0.0f));
+    for (int64_t f = 0; f < 528; f += 16) {
+        store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -609,7 +609,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
                 }
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
@@ -629,10 +629,10 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_8 * v */
-            dot5_v4(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot5_v4(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -642,30 +642,30 @@ TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 before_new4 = load_v4(carried + f);
-            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 35360 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 35360 + f, before_new4);
+            add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+            store_v4(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
                     const vec_v4 before_2_new5 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                    store_v4(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -692,8 +692,8 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -791,10 +791,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 query_9_in[4], query_9_in_whole[4];
                     UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -804,9 +804,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
                             const vec_v4 query_8_new10 = (load_v4(query_5 + (f % 32) * 64 + i) * load_v4(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v4(query_8 + (f - f0) * 64 + i, query_8_new10);
-                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_9_in_whole[u] += query_9_in[u];
                                 query_9_in[u] = (vec_v4){0};
@@ -819,7 +819,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot6_v4(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
+                dot6_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -950,13 +950,13 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
     }
@@ -1357,11 +1357,11 @@ TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t ta
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
         store_v3(carried + f, splat_v3(0.0f));
@@ -1398,12 +1398,12 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
     float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 8) {
-        store_v3(state + (chunk - chunk0) * 35360 + f, splat_v3(0.0f));
+    for (int64_t f = 0; f < 528; f += 8) {
+        store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -1466,7 +1466,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
                 }
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
@@ -1486,10 +1486,10 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_8 * v */
-            dot5_v3(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot5_v3(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -1499,30 +1499,30 @@ TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t tas
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 before_new4 = load_v3(carried + f);
-            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 35360 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 35360 + f, before_new4);
+            add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+            store_v3(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
                     const vec_v3 before_2_new5 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                    store_v3(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -1549,8 +1549,8 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -1648,10 +1648,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 query_9_in[2], query_9_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1661,9 +1661,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                             const vec_v3 query_8_new10 = (load_v3(query_5 + (f % 32) * 64 + i) * load_v3(query_5 + (((f % 32) + (f / 32)) % 32) * 64 +
-                                i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_v3(query_8 + (f - f0) * 64 + i, query_8_new10);
-                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_9_in_whole[u] += query_9_in[u];
                                 query_9_in[u] = (vec_v3){0};
@@ -1676,7 +1676,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot6_v3(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
+                dot6_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1807,13 +1807,13 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
     }
@@ -2205,11 +2205,11 @@ APART void polysketch_r32_begin_any(const struct call *call, int64_t task, const
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_rest = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
         store_any(carried + f, splat_any(0.0f));
@@ -2246,12 +2246,12 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
     float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
     float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
     float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
     /* state = 0.0f */
-    for (int64_t f = 0; f < 544; f += 4) {
-        store_any(state + (chunk - chunk0) * 35360 + f, splat_any(0.0f));
+    for (int64_t f = 0; f < 528; f += 4) {
+        store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
     }
     const int64_t j_end = least(n_k, (chunk + 1) * 64);
     for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
@@ -2314,7 +2314,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
                 }
             }
         }
-        const int64_t f_end = 544;
+        const int64_t f_end = 528;
         for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
@@ -2334,10 +2334,10 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0, mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state[(chunk - chunk0) * 35360 + f] += total;
+                state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_8 * v */
-            dot5_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 35360 + f0 * 64);
+            dot5_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -2347,30 +2347,30 @@ APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const 
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 544);
+    const int64_t f0 = turn * 32, f1 = least(f0 + 32, 528);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 544] */
-    float *const carried_rest = (float *)(void *)(part->shared + 2176); /* [f: 544] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4352); /* [f: 544, e: 64] */
-    float *const carried_2_rest = (float *)(void *)(part->shared + 143616); /* [f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_rest = (float *)(void *)(part->shared + 2112); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_2_rest = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any before_new4 = load_any(carried + f);
-            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 35360 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 35360 + f, before_new4);
+            add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 34320 + f), splat_any(1));
+            store_any(state + (chunk - chunk0) * 34320 + f, before_new4);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
                     const vec_any before_2_new5 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e),
+                    add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 35360 + f * 64 + e, before_2_new5);
+                    store_any(state_2 + (chunk - chunk0) * 34320 + f * 64 + e, before_2_new5);
                 }
             }
         }
@@ -2397,8 +2397,8 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 544] */
-    float *const state_2 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 544, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const key_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_11 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
@@ -2496,10 +2496,10 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
             }
-            const int64_t f_end = 544;
+            const int64_t f_end = 528;
             for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
-                /* query_8 = (query_5 * query_5) * select(((f / 32) == 0) || ((f / 32) == 16), 1.0f, 2.0f); query_9 += query_8 * state */
+                /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any query_9_in[2], query_9_in_whole[2];
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2509,9 +2509,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                             const vec_any query_8_new10 = (load_any(query_5 + (f % 32) * 64 + i) * load_any(query_5 + (((f % 32) + (f / 32)) % 32) *
-                                64 + i)) * (float)((((f / 32) == 0) || ((f / 32) == 16)) ? 1.0 : 2.0);
+                                64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             store_any(query_8 + (f - f0) * 64 + i, query_8_new10);
-                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 35360 + f]);
+                            query_9_in[u] += query_8_new10 * (state[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 query_9_in_whole[u] += query_9_in[u];
                                 query_9_in[u] = (vec_any){0};
@@ -2524,7 +2524,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot6_any(f1 - f0, state_2 + (chunk - chunk0) * 35360 + f0 * 64, query_8, query_10);
+                dot6_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2656,13 +2656,13 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, str
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call, task, part, turn);
+    for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call, task, part, turn);
     meet(part);
     for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
         part->chunk1 = least(part->chunk0 + part->window, chunks);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
         meet(part);
-        for (int64_t turn = part->number; turn < ((544 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call, task, part, turn);
+        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call, task, part, turn);
         meet(part);
         for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1; turn += part->threads) polysketch_r32_queries_any(call, task, part, turn);
     }
@@ -2678,23 +2678,23 @@ struct version {
 };
 
 /* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 1427 };
+enum { CROSSOVER = 1389 };
 
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4};
         return (struct version){.rows = polysketch_r32_rows_v4, .tile = 256, .own = 352384};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440, .slots = 4};
+        if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4};
         return (struct version){.rows = polysketch_r32_rows_v3, .tile = 256, .own = 352384};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776, .shared = 282880, .slot = 141440, .slots = 4};
+    if (n_k >= CROSSOVER) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776, .shared = 274560, .slot = 137280, .slots = 4};
     return (struct version){.rows = polysketch_r32_rows_any, .tile = 128, .own = 195712};
 }
 

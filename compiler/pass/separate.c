@@ -174,7 +174,7 @@ static const struct node *find(struct separation *x, const struct expr *e)
     if (a->features > MOST_FEATURES) return too_many(x);
     if (e->op == EXPR_MUL && e->arg[0] == e->arg[1]) {
         if (a->kind == NODE_FACTOR) return node(x, NODE_PRODUCT, a, a, 1);
-        return node(x, NODE_SQUARE, a, NULL, a->features * (a->features / 2 + 1));
+        return node(x, NODE_SQUARE, a, NULL, a->features * (a->features + 1) / 2);
     }
     if (e->op == EXPR_DIV) {
         if (uses_axis(x, e->arg[1], x->lane) && uses_axis(x, e->arg[1], x->stream)) {
@@ -246,14 +246,13 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return a && b ? make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* apart by t = f / n: t = 0 are the squares; t = n / 2 of an even n meets every pair twice, so it counts once there */
+        /* apart by t = f / n: t = 0 are the squares; t = n / 2 of an even n would meet every pair twice, and the features end in the middle of it */
         const struct expr *count = expr_int(x->m, n->a->features), *t = make(x, EXPR_DIV, f, count), *first = make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first), *b = feature(x, n->a, side, make(x, EXPR_MOD, make(x, EXPR_ADD, first, t), count));
         if (!a || !b) return NULL;
         const struct expr *product = make(x, EXPR_MUL, a, b);
         if (side == KEY || n->a->features == 1) return product;
         const struct expr *once = make(x, EXPR_EQ, t, expr_int(x->m, 0));
-        if (n->a->features % 2 == 0) once = make(x, EXPR_OR, once, make(x, EXPR_EQ, t, expr_int(x->m, n->a->features / 2)));
         return make(x, EXPR_MUL, product, expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
     }
     }
