@@ -1,5 +1,5 @@
 /* attnc SPEC.yaml…: writes the C and the header of every spec, and what else --emit asks for. */
-#include "compiler.h"
+#include "command_line.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,6 +35,24 @@ static enum status write_depfile(const struct options *o, const char *stem, cons
     return status;
 }
 
+static enum status write_output(const struct options *o, const struct product *p, enum output output, struct text *out)
+{
+    switch (output) {
+    case OUTPUT_c: text_append(out, p->source.data, p->source.length); break;
+    case OUTPUT_h: text_append(out, p->header.data, p->header.length); break;
+    case OUTPUT_graph: graph_print(p->graph, out); break;
+    case OUTPUT_loops: loops_print(p->compilation[0]->loops, out); break;
+    case OUTPUT_dot: emit_dot_file(p, out); break;
+    case OUTPUT_json:
+        if (emit_json(p, out)) break;
+        complain(o, "out of memory");
+        return STATUS_MACHINE;
+    case OUTPUT_py: emit_python(p, out); break;
+    case OUTPUTS: break;
+    }
+    return STATUS_DONE;
+}
+
 /* `names` are those of the specs before this one with their files, whose outputs must not be overwritten; this one's is added. */
 static enum status compile_one(const struct options *o, const char *file, struct text *names)
 {
@@ -49,37 +67,28 @@ static enum status compile_one(const struct options *o, const char *file, struct
         return STATUS_INPUT;
     }
     text_add(names, "%s%s", entry, file);
-    struct text graph = {0}, loops = {0}, stem = {0};
-    graph_print(p->graph, &graph);
-    loops_print(p->compilation[0]->loops, &loops);
-    const struct {
-        bool wanted;
-        const char *extension;
-        const struct text *text;
-    } output[] = {{o->emit_h && !(o->to_stdout && o->emit_c), "h", &p->header},
-                  {o->emit_c, "c", &p->source},
-                  {o->emit_graph, "graph", &graph},
-                  {o->emit_loops, "loops", &loops}};
-    enum { OUTPUTS = sizeof output / sizeof *output };
+    struct text output[OUTPUTS] = {0}, stem = {0};
+    for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
+        if (o->emit & 1U << k) status = write_output(o, p, (enum output)k, &output[k]);
     if (o->out_dir && strcmp(o->out_dir, ".") != 0) text_add(&stem, "%s%s", o->out_dir, o->out_dir[strlen(o->out_dir) - 1] == '/' ? "" : "/");
     text_add(&stem, "%s", p->spec->name);
     const char *made[OUTPUTS];
     int count = 0;
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
-        if (!output[k].wanted) continue;
+        if (!(o->emit & 1U << k)) continue;
+        if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;
         if (o->to_stdout) {
-            if (fwrite(output[k].text->data, 1, output[k].text->length, stdout) != output[k].text->length || fflush(stdout) != 0) {
+            if (fwrite(output[k].data, 1, output[k].length, stdout) != output[k].length || fflush(stdout) != 0) {
                 complain(o, "cannot write to standard output: %s", strerror(errno));
                 status = STATUS_MACHINE;
             }
             continue;
         }
-        made[count] = arena_printf(p->arena, "%s.%s", stem.data, output[k].extension);
-        status = write_whole(o, made[count++], output[k].text->data, output[k].text->length);
+        made[count] = arena_printf(p->arena, "%s.%s", stem.data, output_rows[k].name);
+        status = write_whole(o, made[count++], output[k].data, output[k].length);
     }
     if (status == STATUS_DONE && o->depfile && !o->to_stdout) status = write_depfile(o, stem.data, made, count, file);
-    text_free(&graph);
-    text_free(&loops);
+    for (int k = 0; k < OUTPUTS; k++) text_free(&output[k]);
     text_free(&stem);
     product_free(p);
     return status;

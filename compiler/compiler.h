@@ -412,6 +412,12 @@ const struct expr *region_reached(struct module *m, const struct expr *region);
 /* The compilations of a product. `command` is the reproducing command. */
 void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out);
 void emit_header(const struct compilation *c, const char *command, struct text *out);
+struct product;
+/* NAME.dot, NAME.json (false: no memory) and NAME.py (emit_dot.c, emit_json.c, emit_python.c). */
+void emit_dot_file(const struct product *p, struct text *out);
+bool emit_json(const struct product *p, struct text *out);
+void emit_python(const struct product *p, struct text *out);
+extern const char python_body[]; /* python_body.py */
 /* The C name of an axis' extent: "n_q", or a number. */
 const char *emit_size(const struct module *m, int axis);
 /* The C name for a dotted parameter name: "q_norm_weight". */
@@ -553,10 +559,15 @@ bool sealed_file(const char *path);
 
 /* ---- the command line (main.c and one file a subcommand) ---- */
 
+enum output {
+#define OUTPUT(name, says) OUTPUT_##name,
+#include "command_line.def"
+    OUTPUTS
+};
 struct options {
     bool quiet, color, to_stdout, depfile, show_passes;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
-    bool emit_c, emit_h, emit_graph, emit_loops;
+    unsigned emit; /* 1 << enum output of each */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* by --target */

@@ -1,5 +1,5 @@
 /* The command line of attnc. */
-#include "compiler.h"
+#include "command_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
-                           "  --emit LIST          of c, h, graph, loops (default: c,h)\n"
+                           "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
                            "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
                            "                       aarch64; several give one C file that picks at run time\n"
                            "  --set KEY=VALUE      override a key: --set similarity.softmax.scale=2\n"
@@ -29,18 +29,26 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
                            "failed us. The spec language: specs/README.md.\n";
 
-static const struct command {
-    const char *name;
-    int (*run)(const struct options *o);
-    const char *help; /* NULL: the one of all */
-} commands[] = {{"explain", command_explain, NULL},   {"run", command_run, NULL},   {"check", command_check, NULL},
-                {"bench", command_bench, bench_help}, {"list", command_list, NULL}, {"show", command_show, NULL}};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+/* In the order of command_line.def. */
+static int (*const run[COMMANDS])(const struct options *) = {
+#define COMMAND(name, operands, synopsis, says) command_##name,
+#include "command_line.def"
+};
 
-static const char *const option_names[] = {"-o",        "--stdout",     "--emit",    "--target",  "--set",   "-MD",        "-MF",     "-MT",
-                                           "--passes",  "--dump-after", "--threads", "--seed",    "--in",    "--out",      "--quiet", "--color",
-                                           "--version", "--help",       "--lengths", "--heads",   "--batch", "--document", "--time",  "--limit",
-                                           "--json",    "--csv",        "--plot",    "--machine", NULL};
+/* The names of options, or of the commands that have one. NULL-ended. */
+static const char *const *option_names(void)
+{
+    static const char *names[64];
+    for (int k = 0; k < switch_row_count && k < 63; k++) names[k] = switch_rows[k].name;
+    return names;
+}
+
+static const char *const *command_names(void)
+{
+    static const char *names[COMMANDS];
+    for (int k = COMMAND_compile + 1; k < COMMANDS; k++) names[k - 1] = command_rows[k].name;
+    return names;
+}
 
 void complain(const struct options *o, const char *format, ...)
 {
@@ -90,13 +98,21 @@ static void suggest(const char *word, const char *const *words)
 
 static bool emit_item(struct options *o, const char *option, const char *word)
 {
-    static const char *const words[] = {"c", "h", "graph", "loops", NULL};
-    bool *const flags[] = {&o->emit_c, &o->emit_h, &o->emit_graph, &o->emit_loops};
-    for (int k = 0; words[k]; k++)
-        if (strcmp(words[k], word) == 0) return *flags[k] = true;
-    complain(o, "%s: '%s' is none of c, h, graph, loops", option, word);
-    suggest(word, words);
-    return false;
+    const char *words[OUTPUTS + 1] = {NULL};
+    struct text all = {0};
+    for (int k = 0; k < OUTPUTS; k++) {
+        words[k] = output_rows[k].name;
+        text_add(&all, "%s%s", k ? ", " : "", words[k]);
+        if (strcmp(word, words[k]) == 0) o->emit |= 1U << k;
+    }
+    bool known = false;
+    for (int k = 0; k < OUTPUTS; k++) known |= strcmp(word, words[k]) == 0;
+    if (!known) {
+        complain(o, "%s: '%s' is none of %s", option, word, all.data);
+        suggest(word, words);
+    }
+    text_free(&all);
+    return known;
 }
 
 static bool target_item(struct options *o, const char *option, const char *word)
@@ -164,26 +180,25 @@ static bool file_or_output(const char *argument, const char *name, const char **
     return true;
 }
 
-/* Whether the option is one of this command, or of all. */
-static bool fits(const struct options *o, const char *argument, const char *command)
+/* Whether the option is one of this command, or does no harm there. */
+static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
-    static const struct {
-        const char *name, *command, *too;
-    } own[] = {{"--lengths", "bench", "explain"}, {"--document", "bench", "explain"}, {"--machine", "explain", NULL}, {"--heads", "bench", NULL},
-               {"--batch", "bench", NULL},        {"--time", "bench", NULL},          {"--limit", "bench", NULL},     {"--json", "bench", NULL},
-               {"--csv", "bench", NULL},          {"--plot", "bench", NULL}};
-    for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
-        if (!is_option(argument, own[k].name) || strcmp(command, own[k].command) == 0 || (own[k].too && strcmp(command, own[k].too) == 0)) continue;
-        complain(o, "%s goes with attnc %s%s%s", own[k].name, own[k].command, own[k].too ? " and attnc " : "", own[k].too ? own[k].too : "");
+    for (int k = 0; k < switch_row_count; k++) {
+        const struct switch_row *row = &switch_rows[k];
+        if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
+        struct text names = {0};
+        for (int c = COMMANDS - 1; c >= 0; c--) /* the last first: bench has more to do with them */
+            if (row->commands & 1U << c) text_add(&names, "%sattnc %s", names.length ? " and " : "", command_rows[c].name);
+        complain(o, "%s goes with %s", row->name, names.data);
+        text_free(&names);
         return false;
     }
     return true;
 }
 
-/* `command` is its name, or "". */
-static int parse(struct options *o, const char *command, int count, char **argument, const char **set, const char **file)
+static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **file)
 {
-    const bool bench = strcmp(command, "bench") == 0;
+    const bool bench = command == COMMAND_bench;
     static const struct {
         const char *name;
         size_t offset;
@@ -223,16 +238,16 @@ static int parse(struct options *o, const char *command, int count, char **argum
         if (known) continue;
         uint64_t number;
         const char *name = NULL;
-        for (int n = 0; option_names[n]; n++)
-            if (is_option(a, option_names[n])) name = option_names[n];
+        for (int n = 0; n < switch_row_count; n++)
+            if (is_option(a, switch_rows[n].name)) name = switch_rows[n].name;
         if (!name || strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
             complain(o, "there is no option '%s'", a);
-            suggest(a, option_names);
+            suggest(a, option_names());
             return STATUS_USAGE;
         }
         if (!(value = value_of(o, count, argument, &k, name))) return STATUS_USAGE;
         if (strcmp(name, "--emit") == 0) {
-            o->emit_c = o->emit_h = o->emit_graph = o->emit_loops = false;
+            o->emit = 0;
             if (!each(o, name, value, emit_item)) return STATUS_USAGE;
         } else if (strcmp(name, "--target") == 0) {
             o->targets = 0;
@@ -259,12 +274,10 @@ static int parse(struct options *o, const char *command, int count, char **argum
 /* Says so when the first word is no file but nearly a command. */
 static bool misspelt(const struct options *o)
 {
-    const char *names[COMMANDS + 1] = {NULL};
-    for (int k = 0; k < COMMANDS; k++) names[k] = commands[k].name;
     const char *word = o->file[0];
-    if (strpbrk(word, "./") || access(word, F_OK) == 0 || !nearest_word(word, names)) return false;
+    if (strpbrk(word, "./") || access(word, F_OK) == 0 || !nearest_word(word, command_names())) return false;
     complain(o, "there is no command and no file '%s'", word);
-    suggest(word, names);
+    suggest(word, command_names());
     return true;
 }
 
@@ -278,7 +291,7 @@ static int finish(const struct options *o)
 
 int main(int count, char **argument)
 {
-    struct options o = {.emit_c = true, .emit_h = true};
+    struct options o = {.emit = 1U << OUTPUT_c | 1U << OUTPUT_h};
     color_value(&o, "auto");
 #if defined(__aarch64__)
     const char *targets = "aarch64,generic";
@@ -286,12 +299,12 @@ int main(int count, char **argument)
     const char *targets = "x86-64-v4,x86-64-v3,generic";
 #endif
     each(&o, "--target", targets, target_item);
-    const struct command *command = NULL;
-    for (int k = 0; k < COMMANDS && count > 1; k++)
-        if (strcmp(argument[1], commands[k].name) == 0) command = &commands[k];
+    enum command_number command = COMMAND_compile;
+    for (int k = COMMAND_compile + 1; k < COMMANDS && count > 1; k++)
+        if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
-            fputs(command && command->help ? command->help : help, stdout);
+            fputs(command == COMMAND_bench ? bench_help : help, stdout);
             return finish(&o);
         }
         if (strcmp(argument[k], "--version") == 0) {
@@ -301,7 +314,7 @@ int main(int count, char **argument)
     }
     struct arena *arena = arena_new();
     const char **set = arena_alloc(arena, ((size_t)count + 1) * sizeof *set), **file = arena_alloc(arena, ((size_t)count + 1) * sizeof *file);
-    int skip = command ? 2 : 1, status = parse(&o, command ? command->name : "", count - skip, argument + skip, set, file);
+    int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, file);
     if (status == STATUS_DONE && o.show_passes) {
         for (int k = 0; k < pass_count; k++) printf("%-10s %-6s %s\n", passes[k].name, passes[k].level == PASS_LOOPS ? "loops" : "graph", passes[k].says);
         status = finish(&o);
@@ -319,8 +332,8 @@ int main(int count, char **argument)
         }
     }
     if (status == STATUS_DONE && !o.show_passes) {
-        if (command)
-            status = command->run(&o);
+        if (command != COMMAND_compile)
+            status = run[command](&o);
         else if (o.files > 0 && misspelt(&o))
             status = STATUS_USAGE;
         else if (o.files == 0) {
@@ -333,7 +346,7 @@ int main(int count, char **argument)
             complain(&o, "-MF names one depfile, but there are %d specs", o.files);
             status = STATUS_USAGE;
         } else
-            status = command_compile(&o);
+            status = run[command](&o);
     }
     arena_free(arena);
     return status;
