@@ -175,6 +175,8 @@ struct spec *spec_read(struct arena *arena, const char *file, const char *text, 
                        struct diagnostics *d);
 /* specs/README.md, from the rows of spec.def. */
 void spec_reference(struct text *out);
+/* specs/attnc.schema.json, from the same rows; false: no memory. */
+bool spec_schema(struct text *out);
 
 /* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
 struct library_spec {

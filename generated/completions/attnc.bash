@@ -1,0 +1,125 @@
+# bash completion of attnc, made from the tables of the compiler.
+
+_attnc_keys=(
+    name= description= prepare= similarity=softmax similarity=polynomial similarity=polynomial_square similarity=polysketch similarity=linear
+    similarity=custom similarity.softmax.scale= similarity.softmax.cap= similarity.softmax.bias=none similarity.softmax.bias=alibi
+    similarity.softmax.bias=dense similarity.softmax.modify= similarity.softmax.compatibility=dot similarity.softmax.compatibility=multiplicative
+    similarity.softmax.compatibility=additive similarity.softmax.compatibility.additive.hidden= similarity.polynomial.degree=
+    similarity.polynomial.alpha= similarity.polynomial.beta= similarity.polynomial_square.degree= similarity.polynomial_square.coefficients=
+    similarity.polysketch.degree= similarity.polysketch.sketch= similarity.polysketch.map=random similarity.polysketch.map=learned
+    similarity.polysketch.local=sketched similarity.polysketch.local=exact similarity.polysketch.seed= similarity.linear.features=identity
+    similarity.linear.features=elu_plus_one similarity.linear.features=relu similarity.linear.features=squared_relu
+    similarity.linear.features=taylor1 similarity.linear.features=favor_positive similarity.linear.features=favor_trig
+    similarity.linear.features=favor_relu similarity.linear.features=hedgehog similarity.linear.features.relu.eps=
+    similarity.linear.features.favor_positive.count= similarity.linear.features.favor_positive.orthogonal=true
+    similarity.linear.features.favor_positive.orthogonal=false similarity.linear.features.favor_positive.seed=
+    similarity.linear.features.favor_trig.count= similarity.linear.features.favor_trig.orthogonal=true
+    similarity.linear.features.favor_trig.orthogonal=false similarity.linear.features.favor_trig.seed= similarity.linear.features.favor_relu.count=
+    similarity.linear.features.favor_relu.orthogonal=true similarity.linear.features.favor_relu.orthogonal=false
+    similarity.linear.features.favor_relu.seed= similarity.linear.features.favor_relu.eps= similarity.custom.weight= block= mask=none mask=causal
+    mask=window mask=block_window mask=prefix mask=global mask=random mask=document mask.window.left= mask.window.right= mask.window.dilation=
+    mask.block_window.block= mask.block_window.left= mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens=
+    mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true mask.random.causal=false mask.expr= mask.any= mask.all= mask.not=
+    normalize=sum normalize=none normalize.sum_plus= project=linformer project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16
+    dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic algorithm=linear emit= schedule.tile_q= schedule.tile_k=)
+
+# Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.
+_attnc_offer()
+{
+    local word
+    for word; do
+        if [[ $word == "$cur"* ]]; then COMPREPLY+=("$lead${word:skip}"); fi
+    done
+}
+
+_attnc_list()
+{
+    local before=${cur%"${cur##*,}"}
+    _attnc_offer "${@/#/$before}"
+}
+
+_attnc_files() # OPTION… of compgen
+{
+    local -a files
+    mapfile -t files < <(compgen "$@" -- "$cur")
+    compopt -o filenames 2>/dev/null
+    _attnc_offer "${files[@]}"
+}
+
+_attnc()
+{
+    local line=${COMP_LINE:0:COMP_POINT} cur prev command= lead= skip part=${COMP_WORDS[COMP_CWORD]}
+    local -a words
+    COMPREPLY=()
+    read -ra words <<<"$line"
+    if [[ $line == *[[:space:]] ]]; then words+=(''); fi
+    cur=${words[-1]} prev=${words[-2]-}
+    if ((${#words[@]} > 2)); then command=${words[1]}; fi
+    if [[ $cur == --*=* ]]; then prev=${cur%%=*} cur=${cur#*=}; fi
+    if [[ $part == = ]]; then part=; fi
+    skip=$((${#cur} - ${#part}))
+    if ((skip < 0)); then lead=${part%"$cur"} skip=0; fi
+    case $prev in
+    -o) _attnc_files -d; return ;;
+    --emit) compopt -o nospace 2>/dev/null; _attnc_list c h graph loops dot json py; return ;;
+    --target) compopt -o nospace 2>/dev/null; _attnc_list native x86-64-v4 x86-64-v3 x86-64-v2 aarch64 generic; return ;;
+    --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
+    -MF) _attnc_files -f; return ;;
+    -MT) return ;;
+    --dump-after) _attnc_offer simplify separate stabilise powers absorb tile lower pair pack bound split fuse place; return ;;
+    --in) _attnc_files -d; return ;;
+    --out) _attnc_files -d; return ;;
+    --threads) return ;;
+    --seed) return ;;
+    --lengths) return ;;
+    --document) return ;;
+    --heads) return ;;
+    --batch) return ;;
+    --time) return ;;
+    --limit) return ;;
+    --plot) _attnc_files -f; return ;;
+    --color) _attnc_offer auto always never; return ;;
+    esac
+    case $command in
+    explain)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --lengths --document --machine --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    run)
+        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --dump-after --in --out --threads --seed --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    check)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --seed --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    bench)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    list)
+        if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
+        fi ;;
+    show)
+        if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
+        else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
+        fi ;;
+    *)
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set -MD -MF -MT --passes --dump-after --quiet --color --version --help
+        else
+            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench list show; fi
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    esac
+}
+
+complete -F _attnc attnc

@@ -1,0 +1,146 @@
+# fish completion of attnc, made from the tables of the compiler.
+
+set -g __attnc_keys \
+    'name=' \
+    'description=' \
+    'prepare=' \
+    'similarity=softmax' \
+    'similarity=polynomial' \
+    'similarity=polynomial_square' \
+    'similarity=polysketch' \
+    'similarity=linear' \
+    'similarity=custom' \
+    'similarity.softmax.scale=' \
+    'similarity.softmax.cap=' \
+    'similarity.softmax.bias=none' \
+    'similarity.softmax.bias=alibi' \
+    'similarity.softmax.bias=dense' \
+    'similarity.softmax.modify=' \
+    'similarity.softmax.compatibility=dot' \
+    'similarity.softmax.compatibility=multiplicative' \
+    'similarity.softmax.compatibility=additive' \
+    'similarity.softmax.compatibility.additive.hidden=' \
+    'similarity.polynomial.degree=' \
+    'similarity.polynomial.alpha=' \
+    'similarity.polynomial.beta=' \
+    'similarity.polynomial_square.degree=' \
+    'similarity.polynomial_square.coefficients=' \
+    'similarity.polysketch.degree=' \
+    'similarity.polysketch.sketch=' \
+    'similarity.polysketch.map=random' \
+    'similarity.polysketch.map=learned' \
+    'similarity.polysketch.local=sketched' \
+    'similarity.polysketch.local=exact' \
+    'similarity.polysketch.seed=' \
+    'similarity.linear.features=identity' \
+    'similarity.linear.features=elu_plus_one' \
+    'similarity.linear.features=relu' \
+    'similarity.linear.features=squared_relu' \
+    'similarity.linear.features=taylor1' \
+    'similarity.linear.features=favor_positive' \
+    'similarity.linear.features=favor_trig' \
+    'similarity.linear.features=favor_relu' \
+    'similarity.linear.features=hedgehog' \
+    'similarity.linear.features.relu.eps=' \
+    'similarity.linear.features.favor_positive.count=' \
+    'similarity.linear.features.favor_positive.orthogonal=true' \
+    'similarity.linear.features.favor_positive.orthogonal=false' \
+    'similarity.linear.features.favor_positive.seed=' \
+    'similarity.linear.features.favor_trig.count=' \
+    'similarity.linear.features.favor_trig.orthogonal=true' \
+    'similarity.linear.features.favor_trig.orthogonal=false' \
+    'similarity.linear.features.favor_trig.seed=' \
+    'similarity.linear.features.favor_relu.count=' \
+    'similarity.linear.features.favor_relu.orthogonal=true' \
+    'similarity.linear.features.favor_relu.orthogonal=false' \
+    'similarity.linear.features.favor_relu.seed=' \
+    'similarity.linear.features.favor_relu.eps=' \
+    'similarity.custom.weight=' \
+    'block=' \
+    'mask=none' \
+    'mask=causal' \
+    'mask=window' \
+    'mask=block_window' \
+    'mask=prefix' \
+    'mask=global' \
+    'mask=random' \
+    'mask=document' \
+    'mask.window.left=' \
+    'mask.window.right=' \
+    'mask.window.dilation=' \
+    'mask.block_window.block=' \
+    'mask.block_window.left=' \
+    'mask.block_window.right=' \
+    'mask.prefix.length=' \
+    'mask.global.count=' \
+    'mask.global.tokens=' \
+    'mask.random.block=' \
+    'mask.random.count=' \
+    'mask.random.seed=' \
+    'mask.random.causal=true' \
+    'mask.random.causal=false' \
+    'mask.expr=' \
+    'mask.any=' \
+    'mask.all=' \
+    'mask.not=' \
+    'normalize=sum' \
+    'normalize=none' \
+    'normalize.sum_plus=' \
+    'project=linformer' \
+    'project.linformer.size=' \
+    'shape.head_dim=' \
+    'shape.value_dim=' \
+    'dtype=f32' \
+    'dtype=bf16' \
+    'dtype=f16' \
+    'dtype=f64' \
+    'algorithm=auto' \
+    'algorithm=quadratic' \
+    'algorithm=linear' \
+    'emit=' \
+    'schedule.tile_q=' \
+    'schedule.tile_k='
+
+function __attnc_list
+    set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
+    set -l before (string replace -r '[^,]*$' '' -- $typed)
+    printf '%s\n' $before$argv
+end
+
+complete -c attnc -f
+complete -c attnc -n __fish_is_first_token -a explain -d 'says what was chosen, why, and what it costs'
+complete -c attnc -n __fish_is_first_token -a run -d 'compiles, loads and runs the kernel on DIR/{q,k,v,PARAMETER}.npy, writes out.npy'
+complete -c attnc -n __fish_is_first_token -a check -d 'holds every pass and the compiled kernel against the float64 interpreter'
+complete -c attnc -n __fish_is_first_token -a bench -d 'measures time, GFLOP/s and the share of the machine\'s peak, over lengths, heads and threads'
+complete -c attnc -n __fish_is_first_token -a list -d 'lists the specs that come with attnc'
+complete -c attnc -n __fish_is_first_token -a show -d 'prints specs that come with attnc'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -ka '(__fish_complete_suffix .yaml)'
+complete -c attnc -n '__fish_seen_subcommand_from show' -a '(attnc list 2>/dev/null | string replace -r " .*" "")'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain check bench list show' -s o -xa '(__fish_complete_directories)' -d 'where the output goes (default: the current folder)'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l stdout -d 'the output goes to standard output'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l emit -xa '(__attnc_list c h graph loops dot json py)' -d 'what to write (default: c,h)'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l target -xa '(__attnc_list native x86-64-v4 x86-64-v3 x86-64-v2 aarch64 generic)' -d 'the instruction sets to make code for; several give one C file that picks at run time, the best that the machine has'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l set -xa '$__attnc_keys' -d 'overrides a key of the spec: --set similarity.softmax.scale=2'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MD -d 'also writes NAME.d, a depfile as C compilers write it'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MF -rF -d 'the depfile\'s name'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MT -x -d 'the target in the depfile, in place of the files written'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l passes -d 'lists the passes'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate stabilise powers absorb tile lower pair pack bound split fuse place' -d 'writes the IR after a pass to standard error'
+complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
+complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is made'
+complete -c attnc -n '__fish_seen_subcommand_from explain run check bench' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'
+complete -c attnc -n '__fish_seen_subcommand_from run check bench' -l seed -x -d 'generates the random parameters that are not given, from this seed'
+complete -c attnc -n '__fish_seen_subcommand_from explain bench' -l lengths -x -d 'queries, and as many keys: 1000,4k..64k doubles from 4096 to 65536'
+complete -c attnc -n '__fish_seen_subcommand_from explain bench' -l document -x -d 'integer parameters number runs of so many positions (default: 1000)'
+complete -c attnc -n '__fish_seen_subcommand_from explain' -l machine -d 'measures this machine, and says the time to expect'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l heads -x -d '8 heads, or 8/2: with 2 of k and v (default: 1)'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l batch -x -d 'sequences (default: 1)'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l time -x -d 'spent on each spec at a point, about (default: 0.5)'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l limit -x -d 'a call that should take longer is left out (default: 10)'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l json -d 'JSON in place of the table, or as well in FILE'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l csv -d 'the same as comma-separated values'
+complete -c attnc -n '__fish_seen_subcommand_from bench' -l plot -rF -d 'draws time against length'
+complete -c attnc -l quiet -d 'says no more than errors'
+complete -c attnc -l color -xa 'auto always never' -d 'colours in messages: auto, always, never; NO_COLOR in the environment is obeyed'
+complete -c attnc -l version -d 'says the version'
+complete -c attnc -l help -d 'says how to use it'

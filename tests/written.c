@@ -1,0 +1,35 @@
+/* Prints a file that is written from the compiler's tables and checked in: written NAME. Without a name, the names. */
+#include "compiler/command_line.h"
+
+#include <string.h>
+
+static void schema(struct text *out)
+{
+    if (!spec_schema(out)) text_free(out);
+}
+
+static const struct {
+    const char *path;
+    void (*write)(struct text *out);
+} files[] = {{"specs/README.md", spec_reference},
+             {"specs/attnc.schema.json", schema},
+             {"generated/completions/attnc.bash", completions_bash},
+             {"generated/completions/_attnc", completions_zsh},
+             {"generated/completions/attnc.fish", completions_fish},
+             {"generated/man/attnc.1", manual_attnc},
+             {"generated/man/attnc-spec.5", manual_spec},
+             {"generated/man/attnrt.3", manual_attnrt}};
+
+int main(int count, char **argument)
+{
+    struct text out = {0};
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        if (count == 1) text_add(&out, "%s\n", files[k].path);
+        if (count == 2 && strcmp(argument[1], files[k].path) == 0) files[k].write(&out);
+    }
+    if (!out.data) return STATUS_USAGE;
+    const size_t written = fwrite(out.data, 1, out.length, stdout);
+    int status = written != out.length || fflush(stdout) ? STATUS_MACHINE : STATUS_DONE;
+    text_free(&out);
+    return status;
+}
