@@ -66,5 +66,5 @@ def rows(options):
             g1, g2 = normal(4, dim, 32), normal(5, dim, 32)
             g = np.ascontiguousarray(np.concatenate([g1, g2], 1))
             spec, settings = ('polysketch_r32_local', {'prepare': '[]'}) if exact else ('polysketch_r32', {'prepare': '[]'})
-            forms = {'b = %d' % b: caller(blocks.polysketch_causal, heads, n, b, threads, (exact,), (q, k, v, g)) for b in ((256,) if exact else (64, 128, 256))}
+            forms = {'b = %d' % b: caller(blocks.polysketch_causal, heads, n, b, threads, (exact,), (q, k, v, g)) for b in ((256,) if exact else (32, 64, 128, 256))}
             row(job, PEER, Kernel(spec, settings, q, k, v, {'sketch.g1': g1, 'sketch.g2': g2}, threads), forms, 1e-4, options.limit)
