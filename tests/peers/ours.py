@@ -1,0 +1,111 @@
+"""Kernels that attnc makes of specs, compiled and called on NumPy arrays without a copy."""
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WORK = os.path.join(ROOT, 'build-peers')
+BUILD = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
+BF16 = 1
+
+
+class Strides(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ('batch', 'head', 'row')]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = ([(name, ctypes.c_int64) for name in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(name, Strides) for name in ('q', 'k', 'v', 'out')]
+                + [('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t)])
+
+
+class Param(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int), ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
+                ('random', ctypes.c_int)]
+
+
+class Description(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int), ('head_dim', ctypes.c_int64),
+                ('value_dim', ctypes.c_int64), ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t),
+                ('params_size', ctypes.c_void_p), ('params_init', ctypes.c_void_p),
+                ('workspace', ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+                ('forward', ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7))]
+
+
+def compiler():
+    """The C compiler that attnc would take."""
+    words = os.environ.get('ATTNC_CC', '').split()
+    if words:
+        return words
+    for name in ['clang', *('clang-%d' % n for n in range(19, 13, -1))]:
+        if shutil.which(name):
+            return [name]
+    return os.environ.get('CC', '').split() or ['cc']
+
+
+def make(command, what):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
+    if done.returncode:
+        raise RuntimeError('%s: exit status %d of %s\n%s' % (what, done.returncode, ' '.join(command), done.stdout))
+
+
+def library(name, command, inputs):
+    """Compiles a shared library once for the same command and the same contents of its inputs; returns its path."""
+    digest = hashlib.sha256(repr(command).encode())
+    for path in inputs:
+        with open(path, 'rb') as f:
+            digest.update(f.read())
+    os.makedirs(os.path.join(WORK, 'lib'), exist_ok=True)
+    path = os.path.join(WORK, 'lib', '%s-%s.so' % (name, digest.hexdigest()[:16]))
+    if not os.path.exists(path):
+        make([*command, '-o', path + '.part'], name)
+        os.rename(path + '.part', path)
+    return path
+
+
+def pointer(array):
+    assert array.flags.c_contiguous
+    return array.ctypes.data
+
+
+class Kernel:
+    """specs/NAME.yaml with some keys set to other values, on given arrays: q [H,N,D] and so on. A call computes .out anew and returns it."""
+
+    def __init__(self, spec, settings, q, k, v, parameters, threads):
+        folder = os.path.join(WORK, 'kernels')
+        os.makedirs(folder, exist_ok=True)
+        options = [word for key, value in settings.items() for word in ('--set', '%s=%s' % (key, value))]
+        make([os.path.join(BUILD, 'attnc'), '--quiet', '-o', folder, *options, os.path.join(ROOT, 'specs', spec + '.yaml')], 'attnc')
+        source, runtime = os.path.join(folder, spec + '.c'), os.path.join(BUILD, 'libattnrt.a')
+        command = [*compiler(), '-O2', '-std=gnu11', '-fPIC', '-shared', '-fopenmp', '-I', os.path.join(ROOT, 'runtime'), source, runtime, '-lm']
+        self.library = ctypes.CDLL(library(spec, command, [source, runtime]))
+        self.kernel = Description.in_dll(self.library, spec + '_kernel')
+        heads, n, dim = q.shape
+        assert (self.kernel.head_dim, self.kernel.value_dim) == (dim, v.shape[2])
+        self.problem = Problem(batch=1, heads=heads, kv_heads=heads, n_q=n, n_k=n, threads=threads)
+        self.kept = [q, k, v, parameters]
+        self.table = ctypes.create_string_buffer(max(self.kernel.params_bytes, 8))
+        for p in self.kernel.param[:self.kernel.params]:
+            ctypes.c_void_p.from_buffer(self.table, p.offset).value = pointer(parameters[p.name.decode()])
+        self.out = np.zeros(v.shape, q.dtype)
+        size = self.kernel.workspace(ctypes.addressof(self.problem))
+        self.problem.workspace_bytes = size
+        memory = np.zeros(size + 64, np.uint8)
+        self.kept.append(memory)
+        self.arguments = (ctypes.addressof(self.problem), ctypes.addressof(self.table), pointer(q), pointer(k), pointer(v), pointer(self.out),
+                          -(-pointer(memory) // 64) * 64)
+
+    def __call__(self):
+        error = self.kernel.forward(*self.arguments)
+        if error:
+            raise RuntimeError('%s_forward: error %d' % (self.kernel.name.decode(), error))
+        return self.out
+
+    def values(self):
+        """.out as floats."""
+        if self.kernel.dtype == BF16:
+            return (self.out.astype(np.uint32) << 16).view(np.float32)
+        return self.out
