@@ -411,9 +411,12 @@ const struct expr *region_reached(struct module *m, const struct expr *region);
 /* ---- emitted C (emit.c: the files; emit_tasks.c: functions; emit_loops.c: statements; emit_expr.c: maps; emit_address.c: numbers and addresses;
    emit_vector.c: vector types and functions) ---- */
 
-/* The compilations of a product. `command` is the reproducing command. */
-void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out);
-void emit_header(const struct compilation *c, const char *command, struct text *out);
+/* The compilations of a product. `command` is the reproducing command. Standalone files include no header of attnc. */
+void emit_source(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *file);
+void emit_header(const struct compilation *c, const char *command, bool standalone, struct text *out);
+/* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls, static. (standalone.c) */
+void standalone_types(struct text *out);
+void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
 struct product;
 /* NAME.dot, NAME.json (false: no memory) and NAME.py (emit_dot.c, emit_json.c, emit_python.c). */
 void emit_dot_file(const struct product *p, struct text *out);
@@ -567,7 +570,7 @@ enum output {
     OUTPUTS
 };
 struct options {
-    bool quiet, color, to_stdout, depfile, show_passes;
+    bool quiet, color, to_stdout, depfile, show_passes, standalone;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
     unsigned emit; /* 1 << enum output of each */
     const struct target *target[MAX_TARGETS];

@@ -118,7 +118,7 @@ static void params_struct(const struct compilation *c, struct text *out)
 
 /* ---- NAME.h ---- */
 
-void emit_header(const struct compilation *c, const char *command, struct text *out)
+void emit_header(const struct compilation *c, const char *command, bool standalone, struct text *out)
 {
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
@@ -128,7 +128,12 @@ void emit_header(const struct compilation *c, const char *command, struct text *
         "   q [B,H,n_q,%lld]  k [B,G,n_k,%lld]  v [B,G,n_k,%lld]  out [B,H,n_q,%lld], %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
         (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
-    text_add(out, "#ifndef %s\n#define %s\n\n#include <attnrt.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", guard, guard);
+    text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
+    if (standalone)
+        standalone_types(out);
+    else
+        text_add(out, "#include <attnrt.h>\n");
+    text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     params_struct(c, out);
     text_add(out, "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n", name,
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);
@@ -204,7 +209,8 @@ static const struct compilation *const *plain(const struct compilation *const *c
     return c[0]->target->multiplies_bf16 && bf16 < compilations ? c + bf16 : c;
 }
 
-static void preamble(const struct compilation *const *c, int compilations, const char *command, struct text *out)
+/* The comment on top. */
+static void heading(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *out)
 {
     const struct spec *spec = c[0]->spec;
     struct arena *arena = c[0]->graph->module->arena;
@@ -233,9 +239,23 @@ static void preamble(const struct compilation *const *c, int compilations, const
         text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
                  c[k]->linear ? "linear" : "quadratic", loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
                  (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
-    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c … -lattnrt -lm */\n", spec->name);
-    text_add(out, "#include \"%s.h\"\n\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n", spec->name,
+    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name, standalone ? "" : " -lattnrt");
+}
+
+/* Standalone, the header stands in the source, so that it needs no other file. */
+static void includes(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *out)
+{
+    if (standalone)
+        emit_header(c[0], command, true, out);
+    else
+        text_add(out, "#include \"%s.h\"\n", c[0]->spec->name);
+    text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
              any_paired(c, compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
+}
+
+static void preamble(const struct compilation *const *c, int compilations, struct text *out)
+{
+    const struct spec *spec = c[0]->spec;
     text_add(out, "#define INLINE static inline __attribute__((always_inline, unused))\n"
                   "#define APART static __attribute__((noinline))\n"
                   "#define UNROLL _Pragma(\"GCC unroll 16\")\n"
@@ -561,9 +581,12 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
         name, name, ATTNC_VERSION, described(c->spec->dtype), D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
-void emit_source(const struct compilation *const *c, int compilations, const char *command, struct text *out)
+void emit_source(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *file)
 {
-    preamble(c, compilations, command, out);
+    struct text code = {0}, *const out = &code;
+    heading(c, compilations, command, standalone, file);
+    includes(c, compilations, command, standalone, file);
+    preamble(c, compilations, out);
     bool certain = false;
     for (int k = 0; k < compilations; k++) certain |= certain_target(c[k]->target);
     tables(c[0], certain, out);
@@ -573,4 +596,7 @@ void emit_source(const struct compilation *const *c, int compilations, const cha
     }
     choice(c, compilations, out);
     entry_points(c[0], any_in_phases(c, compilations), out);
+    if (standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
+    text_append(file, code.data, code.length);
+    text_free(&code);
 }

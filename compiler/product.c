@@ -63,6 +63,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
         text_add(&t, " --target ");
         for (int k = 0; k < o->targets; k++) text_add(&t, "%s%s", k ? "," : "", o->target[k]->name);
     }
+    if (o->standalone) text_add(&t, " --standalone");
     for (int k = 0; k < o->sets; k++) {
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
@@ -150,8 +151,8 @@ struct product *product_make(const char *file, const struct options *o, enum sta
         return NULL;
     }
     p->command = reproducing(arena, file, o);
-    emit_source((const struct compilation *const *)p->compilation, p->compilations, p->command, &p->source);
-    emit_header(p->compilation[0], p->command, &p->header);
+    emit_source((const struct compilation *const *)p->compilation, p->compilations, p->command, o->standalone, &p->source);
+    emit_header(p->compilation[0], p->command, o->standalone, &p->header);
     return p;
 }
 
@@ -164,7 +165,7 @@ const char *product_source_here(struct product *p, const struct options *o)
     if (o->named_targets || count == 0) return p->source.data;
     if (!p->source_here.data)
         emit_source((const struct compilation *const *)p->compilation + first, count,
-                    arena_printf(p->arena, "%s --target %s", p->command, p->compilation[first]->target->name), &p->source_here);
+                    arena_printf(p->arena, "%s --target %s", p->command, p->compilation[first]->target->name), o->standalone, &p->source_here);
     return p->source_here.data;
 }
 

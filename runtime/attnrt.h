@@ -3,15 +3,14 @@
 #ifndef ATTNRT_H
 #define ATTNRT_H
 
+/* ---- types: a standalone kernel's header has them too, so this part has a guard of its own. Its number changes with them. ---- */
+
+#ifndef ATTNRT_TYPES
+#define ATTNRT_TYPES 1
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* ---- errors (error.c): 0 is success ---- */
-
+/* What kernels return; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is no multiple of kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
@@ -25,10 +24,8 @@ enum attn_error {
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
     ATTN_EORDER = -11     /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot take */
 };
-const char *attn_strerror(int error); /* a sentence for any value, never NULL */
 
-/* ---- one call of a kernel (problem.c) ---- */
-
+/* One call of a kernel. */
 struct attn_strides {
     int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]; the last axis is contiguous */
 };
@@ -38,17 +35,12 @@ struct attn_problem { /* zero it first: members are added at the end */
     int threads;            /* 0: OpenMP's default */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
 };
-/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim and fills in contiguous strides where they are all 0.
-   Given strides are kept: a row stride may not be less than the size of a row; a batch or head stride of 0 shares one array, but not `out`'s.
-   `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE. n_q, n_k and batch may be 0: then there is nothing to do. */
-int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled);
-
-/* ---- what a kernel says of itself: NAME_kernel ---- */
 
 /* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its bits in a uint16_t: kernels widen
    what they read, compute in float, and round what they write. Parameters of 16-bit kernels are float. I32 is of parameters alone. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
+/* What a kernel says of itself: NAME_kernel. */
 struct attn_param {
     const char *name;      /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
     enum attn_dtype dtype;
@@ -69,6 +61,26 @@ struct attn_kernel {
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
 };
+
+#elif ATTNRT_TYPES != 1
+#error "kernels that different versions of attnc made: make them anew with one"
+#endif /* ATTNRT_TYPES */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* the shared library hides the rest */
+#endif
+
+/* ---- what kernels return, and what they are called with (error.c, problem.c, kernel.c) ---- */
+
+const char *attn_strerror(int error); /* a sentence for any value, never NULL */
+/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim and fills in contiguous strides where they are all 0.
+   Given strides are kept: a row stride may not be less than the size of a row; a batch or head stride of 0 shares one array, but not `out`'s.
+   `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE. n_q, n_k and batch may be 0: then there is nothing to do. */
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, struct attn_problem *filled);
+
 /* Bytes of one element. */
 size_t attn_dtype_size(enum attn_dtype dtype);
 /* The shape of parameter p for a problem, in shape[0 .. p->rank). */
@@ -146,6 +158,9 @@ int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *ar
 int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
 void attn_array_free(struct attn_array *array);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

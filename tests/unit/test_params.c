@@ -56,8 +56,8 @@ static void compile(void)
     struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .meaning = graph, .graph = graph_copy(graph)};
     const struct compilation *all[] = {&c};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
-    emit_source(all, 1, "attnc seeded.yaml", &source);
-    emit_header(&c, "attnc seeded.yaml", &header);
+    emit_source(all, 1, "attnc seeded.yaml", false, &source);
+    emit_header(&c, "attnc seeded.yaml", false, &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);
 }
 
