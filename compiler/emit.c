@@ -491,14 +491,13 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
     text_add(
         out,
         "/* ==== the interface ==== */\n"
-        "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n"
-        "static size_t thread_number(void)\n{\n#ifdef _OPENMP\n    return (size_t)omp_get_thread_num();\n#else\n    return 0;\n#endif\n}\n\n");
+        "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n");
     if (phases)
-        text_add(out, "/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */\n"
-                      "static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)\n{\n"
+        text_add(out, "/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */\n"
+                      "static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)\n{\n"
                       "    const size_t all = (size_t)threads;\n"
-                      "    part->number = (int64_t)thread_number();\n#ifdef _OPENMP\n    part->threads = omp_get_num_threads();\n#endif\n"
-                      "    part->work = workspace + thread_number() * v->own;\n"
+                      "    part->number = number;\n    part->threads = there;\n"
+                      "    part->work = workspace + (size_t)number * v->own;\n"
                       "    part->shared = workspace + all * v->own;\n"
                       "    part->slots = part->shared + v->shared;\n"
                       "    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;\n}\n\n");
@@ -537,8 +536,10 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
     if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
     if (phases) text_add(out, "    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */\n");
     text_add(out,
+             "    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */\n"
              "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
-             "        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;\n%s"
+             "        int number;\n#ifdef _OPENMP\n#pragma omp atomic capture\n#endif\n        number = there++;\n"
+             "        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;\n%s"
              "#ifdef _OPENMP\n#pragma omp for schedule(dynamic)\n#endif\n",
              phases
                  ? "        struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};\n"
@@ -546,7 +547,7 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
     if (phases)
         text_add(out, "        for (int64_t task = 0; task < alone; task++) {\n            if (this.head)\n                this.head(&call, task, &part);\n"
                       "            else\n                this.rows(&call, task, work);\n        }\n"
-                      "        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);\n"
+                      "        if (alone < tasks) together(&this, threads, number, there, (unsigned char *)workspace, &part);\n"
                       "        for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);\n");
     else
         text_add(out, "        for (int64_t task = 0; task < tasks; task++) this.rows(&call, task, work);\n");

@@ -1753,24 +1753,13 @@ static int thread_count(const struct attn_problem *p)
 #endif
 }
 
-static size_t thread_number(void)
-{
-#ifdef _OPENMP
-    return (size_t)omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-/* The part of this thread in what `threads` threads do together, in the workspace of all of them. */
-static void together(const struct version *v, int threads, unsigned char *workspace, struct part *part)
+/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)
 {
     const size_t all = (size_t)threads;
-    part->number = (int64_t)thread_number();
-#ifdef _OPENMP
-    part->threads = omp_get_num_threads();
-#endif
-    part->work = workspace + thread_number() * v->own;
+    part->number = number;
+    part->threads = there;
+    part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->slots = part->shared + v->shared;
     part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads * part->threads;
@@ -1814,11 +1803,17 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
         struct part part = {.threads = 1, .window = 1, .work = work, .shared = work + this.own, .slots = work + this.own + this.shared};
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
@@ -1829,7 +1824,7 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
             else
                 this.rows(&call, task, work);
         }
-        if (alone < tasks) together(&this, threads, (unsigned char *)workspace, &part);
+        if (alone < tasks) together(&this, threads, number, there, (unsigned char *)workspace, &part);
         for (int64_t task = alone; task < tasks; task++) this.head(&call, task, &part);
     }
     return 0;

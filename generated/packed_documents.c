@@ -942,15 +942,6 @@ static int thread_count(const struct attn_problem *p)
 #endif
 }
 
-static size_t thread_number(void)
-{
-#ifdef _OPENMP
-    return (size_t)omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
 size_t packed_documents_params_size(void)
 {
     return 0;
@@ -989,11 +980,17 @@ int packed_documents_forward(const struct attn_problem *problem, const struct pa
     if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
+    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
 #endif
     {
-        unsigned char *const work = (unsigned char *)workspace + thread_number() * bytes;
+        int number;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        number = there++;
+        unsigned char *const work = (unsigned char *)workspace + (size_t)number * bytes;
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
