@@ -6,29 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../text/text.h"
 #include "runtime/attnrt.h"
 
-enum { HEAD_DIM = 64, CONTEXT = 6, MOST_FEATURES = 4096 };
-
-/* ---- the text and its vectors (text.c) ---- */
-
-struct text_vectors {
-    int64_t length;
-    const unsigned char *byte;
-    float *context; /* [length, HEAD_DIM]: the CONTEXT bytes before each position, as a unit vector; queries and keys */
-    float *value;   /* [length, HEAD_DIM]: signs that stand for the byte itself */
-};
-/* Fills in the vectors; false when memory runs out. */
-bool text_embed(struct text_vectors *t);
-void text_release(struct text_vectors *t);
-/* out [length - 1, HEAD_DIM]: row r is the attention of position r + 1. guess[i] = the byte predicted at position i, from 1. */
-void text_predict(const struct text_vectors *t, const float *out, unsigned char *guess);
-/* The share of correct guesses over the second half. */
-double text_accuracy(const struct text_vectors *t, const unsigned char *guess);
-/* What guessing the most frequent byte of the second half, each time, would be right about. */
-double text_commonest(const struct text_vectors *t);
-/* A few lines of the second half, right guesses marked. */
-void text_show(const struct text_vectors *t, const unsigned char *guess, int lines, bool color, FILE *out);
+enum { MOST_FEATURES = 4096 };
 
 /* ---- what the machine can do (peak.c) ---- */
 

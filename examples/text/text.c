@@ -1,5 +1,5 @@
 /* A text as queries, keys and values, and the text again with the predictions marked. */
-#include "next_byte.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ bool text_embed(struct text_vectors *t)
 {
     static const double weight[CONTEXT + 1] = {0, 1, 1, 1, 1, 0.7, 0.5};
     size_t bytes = sizeof(float) * HEAD_DIM * (size_t)t->length;
-    t->context = attn_alloc(bytes);
-    t->value = attn_alloc(bytes);
+    t->context = malloc(bytes);
+    t->value = malloc(bytes);
     if (!t->context || !t->value) return false;
     for (int64_t i = 0; i < t->length; i++) {
         double sum[HEAD_DIM] = {0}, square = 0;
@@ -48,8 +48,8 @@ bool text_embed(struct text_vectors *t)
 
 void text_release(struct text_vectors *t)
 {
-    attn_free(t->context);
-    attn_free(t->value);
+    free(t->context);
+    free(t->value);
     t->context = t->value = NULL;
 }
 

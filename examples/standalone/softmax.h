@@ -1,0 +1,91 @@
+/* softmax.h, made by attnc 0.1.0: attnc softmax.yaml --standalone
+   softmax attention on unit vectors, made sharp by its scale
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G; query head h reads key/value head h / (H/G).
+   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+#ifndef ATTNC_softmax_H
+#define ATTNC_softmax_H
+
+#ifndef ATTNRT_TYPES
+#define ATTNRT_TYPES 1
+#include <stddef.h>
+#include <stdint.h>
+
+/* What kernels return; 0 is success. */
+enum attn_error {
+    ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is no multiple of kv_heads */
+    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
+    ATTN_EPARAM = -3,     /* a parameter array that is needed is NULL */
+    ATTN_EWORKSPACE = -4, /* workspace_bytes is less than NAME_workspace() says */
+    ATTN_ESIZE = -5,      /* sizes whose product overflows */
+    ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes */
+    ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
+    ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
+    ATTN_EFORMAT = -9,    /* a file is not what it should be (never from a kernel) */
+    ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets the kernel was made for */
+    ATTN_EORDER = -11     /* ids fall from a key to the next, which a kernel whose state is carried along the keys cannot take */
+};
+
+/* One call of a kernel. */
+struct attn_strides {
+    int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]; the last axis is contiguous */
+};
+struct attn_problem { /* zero it first: members are added at the end */
+    int64_t batch, heads, kv_heads, n_q, n_k;
+    struct attn_strides q, k, v, out;
+    int threads;            /* 0: OpenMP's default */
+    size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
+};
+
+/* Of q, k, v and out. An element is a float, a double, or, of BF16 (the upper half of a float) and F16 (IEEE half), its bits in a uint16_t: kernels widen
+   what they read, compute in float, and round what they write. Parameters of 16-bit kernels are float. I32 is of parameters alone. */
+enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
+/* What a kernel says of itself: NAME_kernel. */
+struct attn_param {
+    const char *name;      /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    enum attn_dtype dtype;
+    int rank;
+    int64_t shape[4];      /* an extent, or an enum attn_axis */
+    size_t offset;         /* of its pointer in struct NAME_params */
+    int random;            /* 1: _params_init makes it from a seed */
+};
+struct attn_kernel {
+    const char *name, *version;
+    enum attn_dtype dtype;
+    int64_t head_dim, value_dim;
+    int params;
+    const struct attn_param *param;
+    size_t params_bytes; /* of struct NAME_params */
+    size_t (*params_size)(void);
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
+    size_t (*workspace)(const struct attn_problem *problem);
+    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v, void *out, void *workspace);
+};
+
+#elif ATTNRT_TYPES != 1
+#error "kernels that different versions of attnc made: make them anew with one"
+#endif /* ATTNRT_TYPES */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct softmax_params {
+    int none; /* this variant has no parameters: pass NULL */
+};
+
+/* Bytes that softmax_params_init needs for what it makes from a seed. */
+size_t softmax_params_size(void);
+/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+int softmax_params_init(struct softmax_params *params, uint64_t seed, void *storage);
+/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */
+size_t softmax_workspace(const struct attn_problem *problem);
+/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
+int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q, const float *k, const float *v,
+    float *out, void *workspace);
+extern const struct attn_kernel softmax_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
