@@ -4,6 +4,7 @@
 # dir/NAME.yaml makes dir/NAME.c and dir/NAME.h, anew whenever it changes; the spec's `name:` is NAME. $(ATTNC_OBJECTS) are to be linked with
 # $(ATTNC_LIBS); what includes NAME.h depends on $(ATTNC_HEADERS) and is compiled with $(ATTNC_CFLAGS). ATTNCFLAGS are options of attnc.
 
+attnc_goal := $(.DEFAULT_GOAL)
 ATTNC ?= $(shell pkg-config --variable=attnc attnc)
 ATTNC_CFLAGS := $(shell pkg-config --cflags attnrt)
 ATTNC_LIBS := $(shell pkg-config --variable=archive attnrt) -lm
@@ -19,3 +20,5 @@ $(ATTNC_OBJECTS): %.o: %.c
 
 .SECONDARY: $(KERNELS:.yaml=.c) $(ATTNC_HEADERS)
 -include $(KERNELS:=.d)
+# These rules are nobody's first.
+.DEFAULT_GOAL := $(attnc_goal)
