@@ -166,7 +166,7 @@ void manual_attnrt(struct text *out)
             code = true;
         } else if (code && *line == '#' && strncmp(line, "#define", 7) != 0) {
             /* the guards around it all */
-        } else if (code && (strncmp(line, "}\n", 2) != 0)) {
+        } else if (code && strncmp(line, "}\n", 2) != 0 && strncmp(line, "extern \"C\" {\n", 13) != 0) {
             add_code(out, line, length);
         }
         line += length + (line[length] == '\n');

@@ -3,7 +3,9 @@
 #ifndef ATTNRT_H
 #define ATTNRT_H
 
-/* ---- types: a standalone kernel's header has them too, so this part has a guard of its own. Its number changes with them. ---- */
+/* ---- types ---- */
+
+/* The header of a standalone kernel has them too, so they have a guard of their own. Its number changes with them. */
 
 #ifndef ATTNRT_TYPES
 #define ATTNRT_TYPES 1

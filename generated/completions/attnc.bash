@@ -82,25 +82,25 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --lengths --document --machine --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --dump-after --in --out --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -113,7 +113,7 @@ _attnc()
         else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
         fi ;;
     *)
-        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set -MD -MF -MT --passes --dump-after --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --standalone -MD -MF -MT --passes --dump-after --quiet --color --version --help
         else
             if ((${#words[@]} == 2)); then _attnc_offer explain run check bench list show; fi
             _attnc_files -f -X '!*.yaml'
