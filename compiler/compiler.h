@@ -595,6 +595,7 @@ struct product {
     struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
     int compilations;
     const char *why_quadratic; /* why there is no linear form, or NULL */
+    bool standalone;
     const char *command; /* that makes the same output */
     struct text source, header, source_here;
 };

@@ -108,6 +108,7 @@ static void add_forward(const struct product *p, struct text *out)
 void emit_python(const struct product *p, struct text *out)
 {
     const struct spec *spec = p->spec;
+    const char *const runtime = p->standalone ? "" : " $(pkg-config --cflags --libs attnrt)";
     text_add(out, "\"\"\"%s.py, made by attnc %s: ", spec->name, ATTNC_VERSION);
     add_docstring(out, p->command);
     text_add(out, " --emit py\n\n");
@@ -118,15 +119,15 @@ void emit_python(const struct product *p, struct text *out)
     text_add(out,
              "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and whatever else on the CPU has __dlpack__ or\n"
              "__array_interface__, without copying. Compile the kernel into a shared object beside this file first:\n\n"
-             "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so $(pkg-config --cflags --libs attnrt) -lm\n\n"
+             "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
              "Needs nothing but Python's standard library; NumPy makes the result where q is no tensor.\n\"\"\"\n\n",
-             spec->name, spec->name, spec->name);
+             spec->name, spec->name, spec->name, runtime);
     text_add(out, "import ctypes\nimport operator\nimport os\nimport sys\nimport threading\n\n__all__ = [\"forward\", \"load\"]\n\n");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name, ATTNC_VERSION, dtype_name(spec->dtype),
              (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed) text_add(out, "SEED = %llu  # of the spec\n", (unsigned long long)spec->similarity.seed);
     add_table(p, out);
-    text_add(out, "COMPILE = \"cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so $(pkg-config --cflags --libs attnrt) -lm\"\n", spec->name, spec->name);
+    text_add(out, "COMPILE = \"cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\"\n", spec->name, spec->name, runtime);
     text_add(out, "%s", python_body);
     add_forward(p, out);
 }

@@ -150,6 +150,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
         product_free(p);
         return NULL;
     }
+    p->standalone = o->standalone;
     p->command = reproducing(arena, file, o);
     emit_source((const struct compilation *const *)p->compilation, p->compilations, p->command, o->standalone, &p->source);
     emit_header(p->compilation[0], p->command, o->standalone, &p->header);
