@@ -447,7 +447,7 @@ struct emitter {
     bool uses_paired; /* products of pairs of bf16 */
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
-    bool uses_lane_sum;
+    bool uses_lane_sum, uses_slope;
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */

@@ -358,6 +358,7 @@ static void one_target(const struct compilation *const *c, int count, const char
         shared.uses_transpose |= x.uses_transpose;
         shared.uses_widening |= x.uses_widening;
         shared.uses_lane_sum |= x.uses_lane_sum;
+        shared.uses_slope |= x.uses_slope;
         shared.uses_paired |= x.uses_paired;
     }
     text_add(out, "/* ==== %s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "");

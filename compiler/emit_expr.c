@@ -346,6 +346,68 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
     return as_double(n, term_of(n, e, level));
 }
 
+/* An integer as a number of the kernel's type. What changes from row to row of a tile is subtracted as such a number: both it and the distance from
+   the beginning of the tile are exact, and few machines convert vectors of 64-bit integers. */
+static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    if (e->type != TYPE_INT || n->lane < 0 || !depends(n, e, n->lane) || !on_rows(n, e)) return as_real(n, term_of(n, e, level));
+    if (e->op == EXPR_ABS) {
+        x->uses[EXPR_ABS] = true;
+        return (struct term){format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c), KIND_REAL, true, false};
+    }
+    struct form f = {.rest = expr_int(x->m, 0)};
+    bool linear = form_add(x->m, &f, e, 1);
+    for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
+    const char *rows = "";
+    const struct expr *base = e;
+    for (int k = 0; k < n->s->rank && linear; k++) {
+        int axis = n->s->axes[k];
+        int64_t weight = f.weight[axis];
+        if (axis == n->lane || weight == 0) continue;
+        if (!emit_tiled(x, axis)) linear = false;
+        base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_leaf(x->m, EXPR_LO, axis));
+        const char *times = weight * weight == 1 ? "" : format(n, "%lld * ", (long long)llabs(weight));
+        rows = format(n, "%s %c (%s)%s", rows, weight < 0 ? '-' : '+', x->real,
+                      *times ? format(n, "(%s%s)", times, x->m->axis[axis].name) : x->m->axis[axis].name);
+    }
+    if (!linear) return as_real(n, term_of(n, e, level));
+    struct term start = name_term(n, as_real(n, term_of(n, base, LEVEL_LANE)), LEVEL_LANE, format(n, "t_%d", x->temporaries++));
+    return (struct term){format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
+}
+
+/* Whether e is, but for its sign, a number that is the same for the whole nest times an integer of every lane: a slope times a distance. */
+static bool is_slope(const struct nest *n, const struct expr *e)
+{
+    if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
+    if (e->op != EXPR_MUL || e->arg[0]->type == e->arg[1]->type) return false;
+    const struct expr *slope = e->arg[e->arg[1]->type == TYPE_REAL], *distance = e->arg[e->arg[1]->type != TYPE_REAL];
+    return depends(n, distance, n->lane) && !expr_has(slope, EXPR_OPERAND) && level_of(n, slope) == LEVEL_UNIFORM;
+}
+
+/* a + b or a - b in float where one is a slope times a distance: the slope, a double, in two parts, of which the first has so few bits that its
+   product is exact, and is added first. */
+static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *x = n->x;
+    int which = is_slope(n, e->arg[1]);
+    bool minus[2] = {false, e->op == EXPR_SUB};
+    const struct expr *product = e->arg[which];
+    for (; product->op == EXPR_NEG; product = product->arg[0]) minus[which] = !minus[which];
+    bool swapped = product->arg[1]->type == TYPE_REAL;
+    struct term other = as_real(n, term_of(n, e->arg[1 - which], level)), slope = wide_term(n, product->arg[swapped], LEVEL_UNIFORM);
+    int number = x->temporaries++;
+    x->uses_slope = true;
+    line(n, LEVEL_UNIFORM, format(n, "const double t_%d = %s;", number, slope.c));
+    line(n, LEVEL_UNIFORM,
+         format(n, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);", number, x->suffix, number, number, number, number));
+    struct term distance = name_term(n, real_of_integer(n, product->arg[!swapped], level), level_of(n, product->arg[!swapped]),
+                                     format(n, "t_%d_times", number));
+    const char *first = format(n, minus[1 - which] ? "-%s" : "%s", wrapped(n, other.c)), *sign = minus[which] ? "-" : "+";
+    return (struct term){format(n, "(%s %s (t_%d_high * %s)) %s (t_%d_rest * %s)", first, sign, number, distance.c, sign, number, distance.c), KIND_REAL, true,
+                         false};
+}
+
 static struct term real_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -361,6 +423,8 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
     }
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return as_real(n, wide_term(n, e, level));
+    bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
+    if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
     /* scalars over indices alone stay doubles */
     bool exact = !vector && !expr_has(e, EXPR_OPERAND);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
@@ -369,7 +433,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         if (exact && e->arg[k]->op == EXPR_REAL)
             arg[k] = (struct term){emit_number(x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
         else
-            arg[k] = term_of(n, e->arg[k], level);
+            arg[k] = e->arg[k]->type == TYPE_INT && !exact ? real_of_integer(n, e->arg[k], level) : term_of(n, e->arg[k], level);
         arg[k] = condition ? as_bool(n, arg[k]) : exact ? as_double(n, arg[k]) : as_real(n, arg[k]);
     }
     enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
@@ -397,17 +461,20 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
 /* The term of e for a user at level `user`: named when several use it or when it moves to an outer level. */
 static struct term term_of(struct nest *n, const struct expr *e, enum level user)
 {
-    if (n->seen[e->id]) return n->term[e->id];
+    bool known = e->id < n->exprs; /* not made since by real_of_integer */
+    if (known && n->seen[e->id]) return n->term[e->id];
     enum level level = level_of(n, e);
     bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;
     bool fresh = e->op == EXPR_OPERAND && n->fresh[e->integer];
     struct term t = e->type == TYPE_REAL ? real_term(n, e, level) : integer_term(n, e, level);
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;
-    if (!leaf && !fresh && !scalar_index && (n->count[e->id] > 1 || level != user)) {
+    if (!leaf && !fresh && !scalar_index && ((known && n->count[e->id] > 1) || level != user)) {
         const char *name = e->op == EXPR_OPERAND ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name) : "t";
         t = name_term(n, t, level, format(n, "%s_%d", name, n->x->temporaries++));
-        n->seen[e->id] = e;
-        n->term[e->id] = t;
+        if (known) {
+            n->seen[e->id] = e;
+            n->term[e->id] = t;
+        }
     }
     return t;
 }

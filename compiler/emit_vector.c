@@ -45,6 +45,17 @@ static const char maximum[] = "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { re
 static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";
 static const char absolute[] = "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
 
+static const char high_part[] = "/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */\n"
+                                "INLINE float high_part_@(double x)\n"
+                                "{\n"
+                                "    union {\n"
+                                "        float number;\n"
+                                "        uint32_t bits;\n"
+                                "    } part = {(float)x};\n"
+                                "    part.bits &= 0xfffff000u;\n"
+                                "    return part.number;\n"
+                                "}\n";
+
 /* 2^x = 2^n 2^f, n the nearest integer: adding 1.5 * 2^23 (or 2^52) leaves n in the low bits. Below the smallest exponent the scale is exactly 0. */
 static const char series_f32[] = "    vec_@ p = f * 0.00015453163f + 0.0013390863f;\n"
                                  "    p = p * f + 0.0096180826f;\n"
@@ -442,6 +453,7 @@ void emit_vector_functions(struct emitter *x)
     if (uses[EXPR_DRAWN]) fill(x->out, drawn, pairs);
     if (uses[EXPR_MAX]) fill(x->out, maximum, pairs);
     if (uses[EXPR_MIN]) fill(x->out, minimum, pairs);
+    if (x->uses_slope) fill(x->out, high_part, pairs);
     if (uses[EXPR_ABS]) fill(x->out, absolute, pairs);
     if (uses[EXPR_EXP2] || uses[EXPR_EXP]) fill(x->out, strstr(x->c->target->attribute, "avx512dq") ? exp2_dq : narrow ? exp2_f32 : exp2_f64, pairs);
     if (uses[EXPR_EXP]) fill(x->out, exp_any, pairs);

@@ -76,6 +76,17 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */
+INLINE float high_part_v4(double x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } part = {(float)x};
+    part.bits &= 0xfffff000u;
+    return part.number;
+}
+TARGET_v4 INLINE vec_v4 abs_v4(vec_v4 x) { return (vec_v4)((mask_v4)x & 0x7fffffff); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
@@ -268,48 +279,36 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
         const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
-        const int64_t t_0 = (g * members) + m;
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
-            1.4426950408889634;
-        const int64_t t_3 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_4 = (i0 + i + lane_v4) + t_3;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j))
-                    >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v4)));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_5 = n_k - n_q;
+            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4), load_v4(score + j * 64 + i),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4), load_v4(score + j * 64 + i),
                         splat_v4(-INFINITY)));
                 }
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
+        /* row_max max= score + neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * me ... */
+        const int64_t t_2 = (g * members) + m;
+        const double t_3 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
+        const float t_4_high = high_part_v4(t_4), t_4_rest = (float)(t_4 - t_4_high);
+        const int64_t t_6 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_5 = __builtin_convertvector(((i0 + i + lane_v4) + t_6) - j0, vec_v4);
+            vec_v4 row_max_in = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 64 + i));
-                }
+                const vec_v4 t_4_times = abs_v4(t_5 - (float)j);
+                row_max_in = max_v4(row_max_in, (load_v4(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
-            }
+            store_v4(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -319,15 +318,23 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
             store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
             store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_new8);
         }
-        /* score = exp2(score - row_max); row_sum += score */
+        /* score = exp2(score + (neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * m ... */
+        const int64_t t_11 = (g * members) + m;
+        const double t_12 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
+            (-8.0)) * 1.4426950408889634;
+        const float t_13_high = high_part_v4(t_13), t_13_rest = (float)(t_13 - t_13_high);
+        const int64_t t_15 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_10 = load_v4(row_max + i);
+            const vec_v4 t_14 = __builtin_convertvector(((i0 + i + lane_v4) + t_15) - j0, vec_v4);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_9 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
-                store_v4(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v4 t_13_times = abs_v4(t_14 - (float)j);
+                const vec_v4 score_new16 = exp2_v4(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
+                store_v4(score + j * 64 + i, score_new16);
+                row_sum_in += score_new16;
             }
             add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
         }
@@ -336,10 +343,10 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_17 = load_v4(row_sum + i);
+        const mask_v4 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_12));
+            store_v4(sum + e * 64 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
@@ -364,6 +371,17 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */
+INLINE float high_part_v3(double x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } part = {(float)x};
+    part.bits &= 0xfffff000u;
+    return part.number;
+}
+TARGET_v3 INLINE vec_v3 abs_v3(vec_v3 x) { return (vec_v3)((mask_v3)x & 0x7fffffff); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
@@ -549,48 +567,36 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
         const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
-        const int64_t t_0 = (g * members) + m;
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
-            1.4426950408889634;
-        const int64_t t_3 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_4 = (i0 + i + lane_v3) + t_3;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 + j))
-                    >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_v3)));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_5 = n_k - n_q;
+            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3), load_v3(score + j * 64 + i),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3), load_v3(score + j * 64 + i),
                         splat_v3(-INFINITY)));
                 }
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
+        /* row_max max= score + neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * me ... */
+        const int64_t t_2 = (g * members) + m;
+        const double t_3 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
+        const float t_4_high = high_part_v3(t_4), t_4_rest = (float)(t_4 - t_4_high);
+        const int64_t t_6 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_5 = __builtin_convertvector(((i0 + i + lane_v3) + t_6) - j0, vec_v3);
+            vec_v3 row_max_in = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 64 + i));
-                }
+                const vec_v3 t_4_times = abs_v3(t_5 - (float)j);
+                row_max_in = max_v3(row_max_in, (load_v3(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
-            }
+            store_v3(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -600,15 +606,23 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
             store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
             store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_new8);
         }
-        /* score = exp2(score - row_max); row_sum += score */
+        /* score = exp2(score + (neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * m ... */
+        const int64_t t_11 = (g * members) + m;
+        const double t_12 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
+            (-8.0)) * 1.4426950408889634;
+        const float t_13_high = high_part_v3(t_13), t_13_rest = (float)(t_13 - t_13_high);
+        const int64_t t_15 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_10 = load_v3(row_max + i);
+            const vec_v3 t_14 = __builtin_convertvector(((i0 + i + lane_v3) + t_15) - j0, vec_v3);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_9 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
-                store_v3(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_v3 t_13_times = abs_v3(t_14 - (float)j);
+                const vec_v3 score_new16 = exp2_v3(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
+                store_v3(score + j * 64 + i, score_new16);
+                row_sum_in += score_new16;
             }
             add_v3(row_sum + i, row_sum_rest + i, row_sum_in, splat_v3(1));
         }
@@ -617,10 +631,10 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_17 = load_v3(row_sum + i);
+        const mask_v3 t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_12));
+            store_v3(sum + e * 64 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */
@@ -643,6 +657,17 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 static const ints_any lane_any = {0, 1, 2, 3};
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */
+INLINE float high_part_any(double x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } part = {(float)x};
+    part.bits &= 0xfffff000u;
+    return part.number;
+}
+INLINE vec_any abs_any(vec_any x) { return (vec_any)((mask_any)x & 0x7fffffff); }
 /* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
 INLINE vec_any exp2_any(vec_any x)
 {
@@ -822,48 +847,36 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
         const int64_t j1 = least(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * members) + ... */
-        const int64_t t_0 = (g * members) + m;
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / (t_1 * 2.0))) * (-8.0)) *
-            1.4426950408889634;
-        const int64_t t_3 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_4 = (i0 + i + lane_any) + t_3;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((float)t_2 * __builtin_convertvector(((t_4 - (j0 + j)) ^ ((t_4 - (j0 +
-                    j)) >> 63)) - ((t_4 - (j0 + j)) >> 63), vec_any)));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_5 = n_k - n_q;
+            const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                const ints_any t_1 = (i0 + i + lane_any) + t_0;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any), load_any(score + j * 64 + i),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any), load_any(score + j * 64 + i),
                         splat_any(-INFINITY)));
                 }
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
+        /* row_max max= score + neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * me ... */
+        const int64_t t_2 = (g * members) + m;
+        const double t_3 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
+            1.4426950408889634;
+        const float t_4_high = high_part_any(t_4), t_4_rest = (float)(t_4 - t_4_high);
+        const int64_t t_6 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_5 = __builtin_convertvector(((i0 + i + lane_any) + t_6) - j0, vec_any);
+            vec_any row_max_in = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 64 + i));
-                }
+                const vec_any t_4_times = abs_any(t_5 - (float)j);
+                row_max_in = max_any(row_max_in, (load_any(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
-            }
+            store_any(row_max + i, row_max_in);
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -873,15 +886,23 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
             store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
             store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_new8);
         }
-        /* score = exp2(score - row_max); row_sum += score */
+        /* score = exp2(score + (neg((exp2(select(((g * members) + m) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)), (((g * m ... */
+        const int64_t t_11 = (g * members) + m;
+        const double t_12 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+        const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
+            (-8.0)) * 1.4426950408889634;
+        const float t_13_high = high_part_any(t_13), t_13_rest = (float)(t_13 - t_13_high);
+        const int64_t t_15 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_10 = load_any(row_max + i);
+            const vec_any t_14 = __builtin_convertvector(((i0 + i + lane_any) + t_15) - j0, vec_any);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_9 = load_any(score + j * 64 + i);
-                const vec_any score_new11 = exp2_any(score_9 - row_max_10);
-                store_any(score + j * 64 + i, score_new11);
-                row_sum_in += score_new11;
+                const vec_any t_13_times = abs_any(t_14 - (float)j);
+                const vec_any score_new16 = exp2_any(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
+                store_any(score + j * 64 + i, score_new16);
+                row_sum_in += score_new16;
             }
             add_any(row_sum + i, row_sum_rest + i, row_sum_in, splat_any(1));
         }
@@ -890,10 +911,10 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_17 = load_any(row_sum + i);
+        const mask_any t_18 = row_sum_17 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_12));
+            store_any(sum + e * 64 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_17));
         }
     }
     /* out = sum, transposed back */

@@ -448,6 +448,8 @@ bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
+/* Whether both are MAPs over the same axes in the same order. */
+bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
 /* Elements of memory that a tile takes; INT64_MAX when that is too many. */

@@ -129,6 +129,11 @@ bool stmt_touches(const struct stmt *s, int a)
     return stmt_writes(s, a) || stmt_reads(s, a);
 }
 
+bool stmt_same_nest(const struct stmt *a, const struct stmt *b)
+{
+    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+}
+
 int stmts_touching(const struct stmt *s, int a)
 {
     int count = 0;

@@ -2,8 +2,6 @@
    computes another tile of the same shape, point by point, lends it its memory. */
 #include "../compiler.h"
 
-#include <string.h>
-
 /* The first statement that touches the array writes the whole of it without reading it. */
 static bool first_sets(const struct stmt *s, int a)
 {
@@ -71,11 +69,6 @@ static bool across_lanes(const struct stmt *s)
     return false;
 }
 
-static bool same_nest(const struct stmt *a, const struct stmt *b)
-{
-    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
-}
-
 /* Whether what b reads or writes of the arrays that a writes, and what b writes of those that a reads, is the very element a is at. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
@@ -101,7 +94,7 @@ static bool independent(const struct stmt *a, const struct stmt *b)
 
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
-    if (!same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
+    if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || a->assigns + b->assigns > MAX_ASSIGNS) return false;
     struct stmt made = *a;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < b->operands; k++) {
@@ -135,7 +128,7 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
-    for (struct stmt *t = s->next; t && !same_nest(s, t); t = t->next) {
+    for (struct stmt *t = s->next; t && !stmt_same_nest(s, t); t = t->next) {
         if (!exchangeable(s, t)) return false;
         last = t;
     }

@@ -66,7 +66,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate stabilise powers absorb tile lower pair pack bound split fuse place; return ;;
+    --dump-after) _attnc_offer simplify separate stabilise powers absorb tile lower pair pack bound split fuse cancel place; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --threads) return ;;

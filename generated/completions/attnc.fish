@@ -126,7 +126,7 @@ complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench li
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MF -rF -d 'the depfile\'s name'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MT -x -d 'the target in the depfile, in place of the files written'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l passes -d 'lists the passes'
-complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate stabilise powers absorb tile lower pair pack bound split fuse place' -d 'writes the IR after a pass to standard error'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate stabilise powers absorb tile lower pair pack bound split fuse cancel place' -d 'writes the IR after a pass to standard error'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is made'
 complete -c attnc -n '__fish_seen_subcommand_from explain run check bench' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'

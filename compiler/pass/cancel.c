@@ -1,0 +1,134 @@
+/* What an exponent has of positions alone, as ALiBi's slope * distance, may be large while it differs little between the keys of a row: stored with
+   the rest of the exponent it would round that off. It stays out of what is stored, meets the maximum, with which it cancels, and then the rest. */
+#include "../compiler.h"
+
+#include <math.h>
+
+/* Whether e changes from point to point of the nest with no element, so cheaply that it may be computed twice, and so little that no sum overflows. */
+static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
+{
+    static const enum expr_op dear[] = {EXPR_EXP, EXPR_EXP2, EXPR_LOG, EXPR_TANH, EXPR_SIN, EXPR_COS, EXPR_POW, EXPR_SQRT, EXPR_DIV, EXPR_DRAWN, EXPR_ID};
+    if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
+    bool inside = false;
+    for (int k = 0; k < s->rank; k++) inside |= (expr_axes(e) >> s->axes[k] & 1) != 0;
+    for (size_t f = 0; f < sizeof dear / sizeof *dear; f++)
+        if (inside && e->op == dear[f]) return false;
+    *changes |= inside;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!of_positions(s, e->arg[k], changes)) return false;
+    return true;
+}
+
+static const struct expr *plus(struct module *m, const struct expr *sum, const struct expr *e, bool negative)
+{
+    if (sum) return expr_make(m, negative ? EXPR_SUB : EXPR_ADD, sum, e, NULL);
+    return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
+}
+
+/* Adds +-e to two sums, term by term: what follows positions alone, and the rest. NULL is an empty sum. */
+static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative, const struct expr **positions, const struct expr **rest)
+{
+    bool changes = false;
+    if (of_positions(s, e, &changes) && changes)
+        *positions = plus(m, *positions, e, negative);
+    else if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
+        split(m, s, e->arg[0], negative, positions, rest);
+        split(m, s, e->arg[1], negative != (e->op == EXPR_SUB), positions, rest);
+    } else
+        *rest = plus(m, *rest, e, negative);
+}
+
+/* The number of the operand that is the whole of the tile `to` is, or -1. */
+static int operand_of(const struct stmt *s, const struct ref *to)
+{
+    for (int k = 0; k < s->operands; k++)
+        if (ref_equal(&s->operand[k], to)) return k;
+    return -1;
+}
+
+/* e with `positions` added to `leaf` wherever it is used: to what is subtracted from it first. */
+static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf, const struct expr *positions)
+{
+    if (e == leaf) return expr_make(m, EXPR_ADD, leaf, positions, NULL);
+    if (!expr_uses(e, leaf)) return e;
+    if (e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf))
+        return expr_make(m, EXPR_ADD, leaf, expr_make(m, EXPR_SUB, positions, e->arg[1], NULL), NULL);
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_positions(m, e->arg[k], leaf, positions);
+    return expr_make(m, e->op, arg[0], arg[1], arg[2]);
+}
+
+/* Whether s does nothing but set elements of the tile to minus infinity where the mask says so. */
+static bool masks(const struct stmt *s, const struct ref *tile)
+{
+    if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
+    const struct expr *e = s->assign[0].expr;
+    int own = operand_of(s, tile);
+    return s->op == LOOPS_MAP && s->assigns == 1 && s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, tile) && e->op == EXPR_SELECT && own >= 0 &&
+           e->arg[1]->op == EXPR_OPERAND && e->arg[1]->integer == own && e->arg[2]->op == EXPR_REAL && isinf(e->arg[2]->real) &&
+           !expr_uses(e->arg[0], e->arg[1]);
+}
+
+/* Whether s takes the maximum of the tile, and nothing else. */
+static bool takes_maximum(const struct stmt *s, const struct ref *tile)
+{
+    int own = operand_of(s, tile);
+    return s->assigns == 1 && s->assign[0].fold == FOLD_MAX && own >= 0 && s->assign[0].expr->op == EXPR_OPERAND && s->assign[0].expr->integer == own;
+}
+
+/* Whether s begins by putting into the tile something of the tile less something else. */
+static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
+{
+    int own = operand_of(s, tile);
+    if (own < 0 || s->assign[0].fold != FOLD_SET || !ref_equal(&s->assign[0].to, tile)) return false;
+    const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, own), *e = s->assign[0].expr;
+    while (e->op == EXPR_MUL || e->op == EXPR_EXP2) e = e->arg[0];
+    return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
+}
+
+/* Takes what follows positions out of the tile that *at makes: true when *at is gone. */
+static bool cancel(struct loops *l, struct stmt **at)
+{
+    struct module *m = l->module;
+    struct stmt *s = *at, *last = s->next;
+    if (s->op != LOOPS_MAP || s->assigns == 0) return false;
+    struct assign *a = &s->assign[s->assigns - 1];
+    const struct expr *positions = NULL, *rest = NULL;
+    if (a->fold != FOLD_SET || l->array[a->to.of].kind != ARRAY_TILE || a->to.rank != s->rank) return false;
+    split(m, s, a->expr, false, &positions, &rest);
+    if (!positions || !rest) return false;
+    const struct ref tile = a->to;
+    int own = operand_of(s, &tile), users = 0, maxima = 0;
+    for (; last; last = last->next) {
+        if (!stmt_touches(last, tile.of)) continue;
+        users++;
+        if (masks(last, &tile)) continue;
+        if (!stmt_same_nest(s, last)) return false;
+        if (!takes_maximum(last, &tile)) break;
+        maxima++;
+    }
+    if (!last || !maxima || !takes_difference(m, last, &tile)) return false;
+    for (struct stmt *t = s->next; users > 0; t = t->next) {
+        if (!stmt_touches(t, tile.of)) continue;
+        users--;
+        if (!masks(t, &tile)) t->assign[0].expr = with_positions(m, t->assign[0].expr, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)), positions);
+    }
+    a->expr = rest;
+    if (own < 0 || rest != expr_leaf(m, EXPR_OPERAND, own)) return false;
+    if (--s->assigns > 0) return false;
+    *at = s->next;
+    return true;
+}
+
+static void walk(struct loops *l, struct stmt **at)
+{
+    while (*at) {
+        walk(l, &(*at)->body);
+        if (!cancel(l, at)) at = &(*at)->next;
+    }
+}
+
+void pass_cancel(struct compilation *c)
+{
+    walk(c->loops, &c->loops->body);
+}
