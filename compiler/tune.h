@@ -1,0 +1,148 @@
+/* What the files of attnc tune share: the space of schedules (knobs.c), strategies that choose points of it (tune_search.c, tune_pipe.c), the process that
+   measures one (tune_trial.c), results in SQLite (tune_store.c), what is told and drawn of them (tune_query.c, tune_report.c), the command (tune.c). */
+#ifndef ATTNC_TUNE_H
+#define ATTNC_TUNE_H
+
+#include "compiler.h"
+
+enum { MOST_KNOBS = 12, MOST_VALUES = 24, MOST_SHAPES = 64 };
+
+/* ---- the space ---- */
+
+/* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's own choice. */
+struct tune_knob {
+    const char *name, *says;
+    int values, usual;
+    int64_t value[MOST_VALUES];
+};
+struct tune_space {
+    int knobs;
+    struct tune_knob knob[MOST_KNOBS];
+};
+/* A schedule: for every knob of the space, which of its values. */
+struct tune_point {
+    int at[MOST_KNOBS];
+};
+/* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
+int64_t space_points(const struct tune_space *s);
+int64_t point_number(const struct tune_space *s, const struct tune_point *p);
+struct tune_point point_of(const struct tune_space *s, int64_t number);
+struct tune_point point_usual(const struct tune_space *s);
+/* "tile_q=64 tile_k=288". */
+void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
+
+/* ---- what is known of a point ---- */
+
+struct tune_shape {
+    int64_t batch, heads, kv_heads, length; /* as many queries as keys */
+    int threads;
+};
+enum tune_status {
+    TUNE_RUNNING, /* by a process that may have died */
+    TUNE_MEASURED,
+    TUNE_WRONG,   /* what it computed is off by more than rounding */
+    TUNE_CRASHED, /* a signal */
+    TUNE_LATE,    /* beyond its time limit */
+    TUNE_REFUSED  /* the compiler or the C compiler would not have it, or there was no memory */
+};
+extern const char *const tune_status_name[]; /* "running", "measured", "wrong", "crashed", "late", "refused" */
+
+/* Calls of the candidate and of the usual schedule in turn: sample k has the seconds of both. */
+struct tune_sample {
+    double seconds, usual;
+};
+struct tune_result {
+    enum tune_status status;
+    char why[200];             /* where it is not MEASURED: for people */
+    double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
+    double bytes;              /* moved by a call, by the roofline; 0: not known */
+    int samples;
+    struct tune_sample *sample; /* malloc'd, or in an arena */
+};
+/* The candidate's time over the usual schedule's: the median of the samples' quotients and its 95% confidence interval (of order statistics: no
+   distribution assumed; from the least to the largest below 6 samples); infinity where there is no sample. */
+struct tune_gain {
+    double ratio, low, high;
+};
+struct tune_gain tune_gain(const struct tune_result *r);
+/* Median seconds of the candidate; infinity without a sample. */
+double tune_seconds(const struct tune_result *r);
+
+/* ---- strategies (tune_search.c, tune_pipe.c) ---- */
+
+struct search_request {
+    const struct tune_space *space;
+    uint64_t seed;
+    int64_t trials;                                            /* that may be asked for; 0: no limit */
+    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking */
+    void *user;
+};
+struct search;
+/* `name`: one of search_names, or pipe:COMMAND. NULL after a message: an unknown name, a command that does not start. Same request, same answers: same
+   order of points. */
+struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
+/* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more. *failed: the
+   user's own strategy broke its promises (a message was given). */
+bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
+/* What came of the point that search_next gave last, with all its samples. */
+void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
+void search_close(struct search *s);
+extern const char *const search_names[]; /* NULL at the end */
+
+/* ---- results on disk (tune_store.c) ---- */
+
+/* Under what a search was made: trials of equal experiments may be joined. */
+struct tune_experiment {
+    const char *spec_name, *spec_hash, *spec_text; /* the hash of what the spec means, its schedule aside */
+    const char *machine;                           /* processor, caches, threads: one line */
+    const char *compiler, *attnc;                  /* "clang 19.1.7", "0.1" */
+    const char *target;
+    struct tune_shape shape;
+    struct tune_space space;
+};
+struct tune_trial {
+    int64_t id;
+    double begun; /* seconds since 1970 */
+    struct tune_point point;
+    struct tune_result result;
+};
+/* One search over one shape, as it was stored. */
+struct tune_run {
+    int64_t id;
+    double begun;
+    const char *strategy;
+    uint64_t seed;
+    struct tune_experiment experiment;
+    int trials;
+    struct tune_trial *trial; /* in the order in which they were begun */
+};
+
+struct store;
+/* Opens, makes or migrates the database; with `readonly` it has to be there, and is not changed. NULL after a message: *status. Several processes may have it open,
+   and any may die at any time: what was finished stays. */
+struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
+void store_close(struct store *s);
+/* These return false after a message (a full disk, a file that cannot be written, a lock that never came free). */
+/* A run for the experiment: with `resume` the last one of an equal experiment, strategy and seed, if there is one. */
+bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run);
+bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial);
+/* All that is known of the trial, samples of before included, in one transaction. */
+bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
+/* The finished trial of a run at the point, in the arena; NULL: none (yet). *failed: a message was given. */
+const struct tune_trial *store_find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena, bool *failed);
+/* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
+int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
+/* Copies what the other database has and this one lacks; nothing twice, however often. */
+bool store_merge(struct store *s, const char *other);
+
+/* ---- what is told of them ---- */
+
+/* The best measured trial of a run that is not slower than the usual schedule beyond noise; NULL: the usual schedule is best. */
+const struct tune_trial *run_best(const struct tune_run *run);
+/* A table on standard output; "csv" or "json" of every trial (tune_query.c). */
+enum status tune_query(const struct options *o, const struct tune_run *runs, int count);
+enum status tune_export(const struct options *o, const char *format, const struct tune_run *runs, int count);
+/* One page without anything from elsewhere (tune_report.c). */
+void tune_report(const struct tune_run *runs, int count, struct text *out);
+
+#endif
