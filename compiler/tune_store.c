@@ -269,7 +269,8 @@ static bool migrate_copy(struct store *s)
 
 static bool open_to_read(struct store *s)
 {
-    if (!connect(s, s->name, SQLITE_OPEN_READONLY)) return false;
+    /* A connection that may only read would leave an empty log behind. */
+    if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
     const int version = store_version(s);
