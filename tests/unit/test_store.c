@@ -238,8 +238,9 @@ static void test_resume(void)
 static char *bytes_of(const char *file, size_t *length)
 {
     FILE *f = fopen(file, "rb");
-    struct stat info;
-    CU_ASSERT_FATAL(f && fstat(fileno(f), &info) == 0);
+    struct stat info = {0};
+    if (!f) abort();
+    CU_ASSERT_EQUAL(fstat(fileno(f), &info), 0);
     *length = (size_t)info.st_size;
     char *bytes = malloc(*length + 1);
     CU_ASSERT_FATAL(bytes && fread(bytes, 1, *length, f) == *length);
@@ -517,7 +518,7 @@ static char *told(enum status (*tell)(const struct tune_run *, int), const struc
     const char *file = path("told");
     fflush(stdout);
     const int kept = dup(STDOUT_FILENO);
-    CU_ASSERT_FATAL(kept >= 0 && freopen(file, "w", stdout));
+    if (kept < 0 || !freopen(file, "w", stdout)) abort();
     const enum status status = tell(runs, count);
     fflush(stdout);
     CU_ASSERT_FATAL(dup2(kept, STDOUT_FILENO) >= 0);

@@ -77,8 +77,9 @@ static int listen(const struct writer *w)
     for (;; got++) {
         if (reported == room) {
             room = 2 * room + 1000;
-            reports = realloc(reports, (size_t)room * sizeof *reports);
-            if (!reports) abort();
+            struct report *grown = realloc(reports, (size_t)room * sizeof *reports);
+            if (!grown) abort();
+            reports = grown;
         }
         if (read(w->from, &reports[reported], sizeof *reports) != sizeof *reports) return got;
         reported++;
