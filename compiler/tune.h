@@ -88,6 +88,7 @@ bool search_next(struct search *s, struct tune_point *point, int *samples, bool 
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
 extern const char *const search_names[]; /* NULL at the end */
+extern const char pipe_help[];            /* what a user's own strategy has to read and write */
 
 /* ---- results on disk (tune_store.c) ---- */
 
@@ -129,11 +130,17 @@ bool store_begin(struct store *s, int64_t run, const struct tune_point *point, c
 /* All that is known of the trial, samples of before included, in one transaction. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
 /* The finished trial of a run at the point, in the arena; NULL: none (yet). *failed: a message was given. */
-const struct tune_trial *store_find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena, bool *failed);
+const struct tune_trial *store_find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena,
+                                    bool *failed);
 /* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* Copies what the other database has and this one lacks; nothing twice, however often. */
 bool store_merge(struct store *s, const char *other);
+
+/* ---- the cost model (tune_cost.c) ---- */
+
+/* What a call of the product should take on a machine whose best target is t: only to rank schedules by. */
+double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth);
 
 /* ---- what is told of them ---- */
 
