@@ -376,12 +376,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         /* score[j][i] = sum over d of key * query */
         dot0_v4(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_7 = __builtin_convertvector(((i0 + i + lane_v4) + t_8) - j0, vec_v4);
+            const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -639,12 +639,12 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             /* score[j][i] = sum over d of key_3 * query */
             dot4_v4(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_25 = __builtin_convertvector(((i0 + i + lane_v4) + t_26) - j0, vec_v4);
+                const vec_v4 t_26 = __builtin_convertvector(((i0 + i + lane_v4) + t_25) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_25 - (float)j) * (float)t_27));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -958,12 +958,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         /* score[j][i] = sum over d of key * query */
         dot0_v3(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_7 = __builtin_convertvector(((i0 + i + lane_v3) + t_8) - j0, vec_v3);
+            const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1221,12 +1221,12 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             /* score[j][i] = sum over d of key_3 * query */
             dot4_v3(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_25 = __builtin_convertvector(((i0 + i + lane_v3) + t_26) - j0, vec_v3);
+                const vec_v3 t_26 = __builtin_convertvector(((i0 + i + lane_v3) + t_25) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_25 - (float)j) * (float)t_27));
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1532,12 +1532,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         /* score[j][i] = sum over d of key * query */
         dot0_any(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_7 = __builtin_convertvector(((i0 + i + lane_any) + t_8) - j0, vec_any);
+            const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1795,12 +1795,12 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             /* score[j][i] = sum over d of key_3 * query */
             dot4_any(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_25 = __builtin_convertvector(((i0 + i + lane_any) + t_26) - j0, vec_any);
+                const vec_any t_26 = __builtin_convertvector(((i0 + i + lane_any) + t_25) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_25 - (float)j) * (float)t_27));
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
