@@ -628,7 +628,7 @@ static int vectors_at_a_time(const struct nest *n, int outer)
         }
         vectors = to->extent[to->rank - 1] / x->lanes;
     }
-    int most = x->vectors;
+    int most = x->unroll;
     while (vectors % most) most--;
     return most;
 }
