@@ -641,9 +641,14 @@ void product_free(struct product *p);
 /* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
                    struct diagnostics *schedule);
+/* The text of a spec; else a message. It ends with a 0 that is not counted. */
+enum status read_spec_file(const char *path, const struct options *o, struct text *out);
+/* --tuned: gives the product the schedule of the tuned spec beside its own, for whose errors there are diagnostics then. False after a message, or with
+   errors in these; *status, where the spec is not to blame. (tuned.c) */
+bool tuned_schedule(struct product *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status);
 /* What is taken for every length without a schedule on this machine, or else on the first target. */
 const struct usual *product_usual(const struct product *p);
-/* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. */
+/* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
 const char *product_meaning_hash(const struct product *p);
 /* What the kernel runs on a machine whose best target is t, for so many keys; NULL: it was not made for that. */
 const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys);

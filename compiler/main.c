@@ -17,7 +17,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
                            "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
                            "                       aarch64; several give one C file that picks at run time\n"
-                           "  --set KEY=VALUE, --standalone   override a key; C without attnc's library\n"
+                           "  --set KEY=VALUE, --tuned, --standalone   another value; as tuned; no library\n"
                            "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
@@ -209,9 +209,13 @@ static int parse(struct options *o, enum command_number command, int count, char
                 {"--batch", offsetof(struct options, batch)},      {"--document", offsetof(struct options, document)},
                 {"--time", offsetof(struct options, time)},        {"--limit", offsetof(struct options, limit)},
                 {"--plot", offsetof(struct options, plot)}},
-      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},      {"-MD", offsetof(struct options, depfile)},
-                {"--passes", offsetof(struct options, show_passes)},    {"--machine", offsetof(struct options, machine)},
-                {"--standalone", offsetof(struct options, standalone)}, {"--quiet", offsetof(struct options, quiet)}};
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
+                {"-MD", offsetof(struct options, depfile)},
+                {"--passes", offsetof(struct options, show_passes)},
+                {"--machine", offsetof(struct options, machine)},
+                {"--standalone", offsetof(struct options, standalone)},
+                {"--tuned", offsetof(struct options, tuned)},
+                {"--quiet", offsetof(struct options, quiet)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
         const char *a = argument[k], *value;

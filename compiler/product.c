@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum status read_file(const char *path, const struct options *o, struct text *out)
+enum status read_spec_file(const char *path, const struct options *o, struct text *out)
 {
     FILE *f = fopen(path, "rb");
     struct stat info;
@@ -64,6 +64,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
         for (int k = 0; k < o->targets; k++) text_add(&t, "%s%s", k ? "," : "", o->target[k]->name);
     }
     if (o->standalone) text_add(&t, " --standalone");
+    if (o->tuned) text_add(&t, " --tuned");
     for (int k = 0; k < o->sets; k++) {
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
@@ -88,7 +89,7 @@ static int targets_of(const struct spec *spec, const struct options *o, const st
 struct product *product_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
-    *status = read_file(file, o, &source);
+    *status = read_spec_file(file, o, &source);
     if (*status != STATUS_DONE) {
         text_free(&source);
         return NULL;
@@ -102,11 +103,14 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     bool good = p->graph != NULL;
     const struct target *target[2 * MAX_TARGETS];
     int targets = p->spec ? targets_of(p->spec, o, target) : 0;
-    good = good && versions_make(p, target, targets, o, d, d);
+    struct diagnostics *of_schedule = d;
+    if (good && o->tuned) good = tuned_schedule(p, file, o, &of_schedule, status);
+    good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
+    if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->color) > 0) good = false;
     text_free(&source);
     if (!good) {
-        *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        if (*status == STATUS_DONE) *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         product_free(p);
         return NULL;
     }
