@@ -1,5 +1,6 @@
 /* The rows of command_line.def as tables, and the words that options take. */
 #include "command_line.h"
+#include "knobs.h"
 #include "spec.h"
 #include "tune.h"
 
@@ -126,8 +127,7 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_TOKENS:
         case ROW_EMIT: add_path(p, arena_printf(p->arena, "%s=", path)); break;
         case ROW_SCHEDULE:
-            add_path(p, arena_printf(p->arena, "%s.tile_q=", path));
-            add_path(p, arena_printf(p->arena, "%s.tile_k=", path));
+            for (int n = 0; n < KNOBS; n++) add_path(p, arena_printf(p->arena, "%s.%s=", path, knob_table[n].name));
             break;
         }
     }

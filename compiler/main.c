@@ -18,7 +18,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
                            "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
                            "                       aarch64; several give one C file that picks at run time\n"
-                           "  --set KEY=VALUE, --standalone   override a key; C without attnc's library\n"
+                           "  --set KEY=VALUE, --tuned, --standalone   another value; as tuned; no library\n"
                            "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
@@ -215,10 +215,15 @@ static int parse(struct options *o, enum command_number command, int count, char
                 {"--db", offsetof(struct options, database)},      {"--shard", offsetof(struct options, shard)},
                 {"--export", offsetof(struct options, export)},    {"--merge", offsetof(struct options, merge)},
                 {"--report", offsetof(struct options, report)}},
-      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},      {"-MD", offsetof(struct options, depfile)},
-                {"--passes", offsetof(struct options, show_passes)},    {"--machine", offsetof(struct options, machine)},
-                {"--standalone", offsetof(struct options, standalone)}, {"--quiet", offsetof(struct options, quiet)},
-                {"--resume", offsetof(struct options, resume)},         {"--query", offsetof(struct options, query)}};
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
+                {"-MD", offsetof(struct options, depfile)},
+                {"--passes", offsetof(struct options, show_passes)},
+                {"--machine", offsetof(struct options, machine)},
+                {"--standalone", offsetof(struct options, standalone)},
+                {"--tuned", offsetof(struct options, tuned)},
+                {"--quiet", offsetof(struct options, quiet)},
+                {"--resume", offsetof(struct options, resume)},
+                {"--query", offsetof(struct options, query)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
         const char *a = argument[k], *value;

@@ -23,6 +23,9 @@ struct tune_space {
 struct tune_point {
     int at[MOST_KNOBS];
 };
+/* The space of a product for the target that this machine would choose (or, where it runs none of them, the first), around what is usual for so many
+   keys: of a crossover the values are then 1 and never. Whatever the product's own schedule says, the usual values are those without one. (knobs.c) */
+void knob_space(const struct product *p, int64_t keys, struct tune_space *space);
 /* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);
@@ -30,6 +33,24 @@ struct tune_point point_of(const struct tune_space *s, int64_t number);
 struct tune_point point_usual(const struct tune_space *s);
 /* "tile_q=64 tile_k=288". */
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
+
+/* What `attnc tune` writes: an entry of `schedule:`, with lines that become comments above it ('\n' between them, NULL: none). */
+struct tuned_entry {
+    int64_t from; /* 1 for the first */
+    const char *says;
+    int knobs;
+    struct {
+        const char *name;
+        int64_t value;
+    } knob[MOST_KNOBS];
+};
+/* All knobs of a point. */
+struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
+/* The text of a spec with these entries, 1 to MOST_SCHEDULES that ascend, as its schedule, in place of one that is there; all else stays as it is. `says`
+   are lines for a comment above `schedule:`. Returns false where the text is no spec that attnc would read. (tuned_text.c) */
+bool tuned_text(const char *spec, size_t length, const char *says, const struct tuned_entry *entry, int entries, struct text *out);
+/* SPEC.tuned.yaml for SPEC.yaml. (tuned.c) */
+const char *tuned_path(struct arena *arena, const char *spec);
 
 /* ---- what is known of a point ---- */
 

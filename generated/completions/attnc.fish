@@ -99,7 +99,14 @@ set -g __attnc_keys \
     'algorithm=linear' \
     'emit=' \
     'schedule.tile_q=' \
-    'schedule.tile_k='
+    'schedule.tile_k=' \
+    'schedule.chunk=' \
+    'schedule.part=' \
+    'schedule.rows=' \
+    'schedule.vectors=' \
+    'schedule.unroll=' \
+    'schedule.crossover=' \
+    'schedule.together='
 
 function __attnc_list
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
@@ -121,6 +128,7 @@ complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench li
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l emit -xa '(__attnc_list c h graph loops dot json py)' -d 'what to write (default: c,h)'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l target -xa '(__attnc_list native x86-64-v4 x86-64-v3 x86-64-v2 aarch64 generic)' -d 'the instruction sets to make code for; several give one C file that picks at run time, the best that the machine has'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l set -xa '$__attnc_keys' -d 'overrides a key of the spec: --set similarity.softmax.scale=2'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l tuned -d 'takes the schedule of SPEC.yaml from SPEC.tuned.yaml, which attnc tune writes'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l standalone -d 'C that needs no library and no header but the standard ones'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MD -d 'also writes NAME.d, a depfile as C compilers write it'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MF -rF -d 'the depfile\'s name'
