@@ -144,6 +144,8 @@ struct store;
    and any may die at any time: what was finished stays. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
+/* Milliseconds that another process's lock is waited for. */
+extern int store_patience;
 /* These return false after a message (a full disk, a file that cannot be written, a lock that never came free). */
 /* A run for the experiment: with `resume` the last one of an equal experiment, strategy and seed, if there is one. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run);
@@ -165,8 +167,11 @@ double schedule_seconds(const struct product *p, const struct target *t, const s
 
 /* ---- what is told of them ---- */
 
-/* The best measured trial of a run that is not slower than the usual schedule beyond noise; NULL: the usual schedule is best. */
+/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the usual schedule beyond noise. Of several trials at a point
+   the last one speaks. (tune_result.c) */
 const struct tune_trial *run_best(const struct tune_run *run);
+/* Median seconds of the usual schedule, over all samples of the run; infinity without one. */
+double run_usual(const struct tune_run *run);
 /* A table on standard output; "csv" or "json" of every trial (tune_query.c). */
 enum status tune_query(const struct options *o, const struct tune_run *runs, int count);
 enum status tune_export(const struct options *o, const char *format, const struct tune_run *runs, int count);
