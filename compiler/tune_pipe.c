@@ -1,0 +1,2 @@
+#include "tune_search.h"
+const struct strategy search_pipe;
