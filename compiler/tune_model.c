@@ -12,7 +12,7 @@ enum { POOL = 2048, MOST_SEEN = 320, MOST_FITTED = 80, PARAMETERS = MOST_KNOBS +
 struct seen {
     int index; /* in the pool; -1: the usual point */
     int64_t number;
-    double score; /* log of the ratio; infinity: failed */
+    double score, low; /* log of the ratio, and of the low end of its interval; infinity: failed */
     double noise; /* variance of the score, by its samples */
     bool sure; /* or was asked for with all the samples that there are */
 };
@@ -28,6 +28,7 @@ struct model {
     bool *asked;
     int design; /* points to begin with */
     int turns, idle;
+    int64_t trials;
     struct seen seen[MOST_SEEN];
     int count;
 
@@ -39,6 +40,7 @@ struct model {
     double (*reach)[MOST_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
     int rows;
     double value[MOST_SEEN], weight[MOST_SEEN]; /* scores as the process sees them; the factor's inverse times these */
+    double works[MOST_SEEN], share;             /* the same of 1 for points that can be measured and 0 for others, less their mean */
     double mean, deviation, variance;           /* of the scores; of the process in these units */
     int now; /* the point that was asked for */
 };
@@ -89,7 +91,7 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
 }
 
 /* Scores in units of their deviation. What is much worse than usual for this space tells where not to go, but not how the good points differ: it
-   counts as just bad, and so do points that failed. */
+   counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
 static void see(struct model *m)
 {
     double sorted[MOST_SEEN], best = INFINITY;
@@ -104,9 +106,10 @@ static void see(struct model *m)
     best = sorted[0]; /* the usual point is always there */
     double bad = best + 2.5 * (sorted[measured / 2] - best);
     if (bad < best + 0.1) bad = best + 0.1;
+    const double failed = fmin(sorted[measured / 2] , bad);
     double sum = 0, squares = 0;
     for (int k = 0; k < m->count; k++) {
-        m->value[k] = m->seen[k].score < bad ? m->seen[k].score : bad;
+        m->value[k] = m->seen[k].score == INFINITY ? failed : fmin(m->seen[k].score, bad);
         sum += m->value[k];
     }
     m->mean = sum / m->count;
@@ -211,11 +214,17 @@ static void update(struct model *m)
         }
         m->rows++;
     }
-    double sum = 0;
+    double sum = 0, working = 0;
+    for (int i = 0; i < m->count; i++) working += m->seen[i].score < INFINITY;
+    m->share = working / m->count;
     for (int i = 0; i < m->count; i++) {
-        double w = m->value[i];
-        for (int k = 0; k < i; k++) w -= m->factor[i][k] * m->weight[k];
+        double w = m->value[i], works = (m->seen[i].score < INFINITY) - m->share;
+        for (int k = 0; k < i; k++) {
+            w -= m->factor[i][k] * m->weight[k];
+            works -= m->factor[i][k] * m->works[k];
+        }
         m->weight[i] = w / m->factor[i][i];
+        m->works[i] = works / m->factor[i][i];
         sum += m->weight[i] * m->weight[i];
     }
     m->variance = (sum + 1) / (m->count + 2);
@@ -256,16 +265,19 @@ static int most_promising(struct model *m, double *gain)
     luck /= m->deviation * m->deviation;
     if (luck > noise) luck = noise;
     const double lasting = noise - luck, best = target(m, luck / m->variance);
+    static const double LEAST_CHANCE = 0.02;
     int chosen = -1;
     *gain = -1;
     for (int p = 0; p < m->pool.count; p++) {
         if (m->asked[p]) continue;
-        double mean = 0, left = covariance(&m->kernel, m->place[p], m->place[p]);
+        double mean = 0, works = m->share, left = covariance(&m->kernel, m->place[p], m->place[p]);
         for (int k = 0; k < m->count; k++) {
             mean += m->reach[p][k] * m->weight[k];
+            works += m->reach[p][k] * m->works[k];
             left -= m->reach[p][k] * m->reach[p][k];
         }
-        const double expected = improvement(best, mean, sqrt((left > 0 ? left : 0) * m->variance + lasting)) * m->deviation;
+        const double expected =
+            fmin(fmax(works, LEAST_CHANCE), 1) * improvement(best, mean, sqrt((left > 0 ? left : 0) * m->variance + lasting)) * m->deviation;
         if (chosen < 0 || expected > *gain) {
             chosen = p;
             *gain = expected;
@@ -380,13 +392,17 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The best point, where more samples could show that it is not. */
-static struct seen *unsure_leader(struct model *m)
+/* The best point, or with `rivals` the best of those that may be as good, where more samples could show that it is not; NULL: there is none. */
+static struct seen *unsure(struct model *m, bool rivals)
 {
-    struct seen *leader = &m->seen[0];
+    const struct seen *leader = &m->seen[0];
+    struct seen *found = NULL;
     for (int k = 1; k < m->count; k++)
         if (m->seen[k].score < leader->score) leader = &m->seen[k];
-    return leader->sure ? NULL : leader;
+    for (int k = 0; k < m->count; k++)
+        if (!m->seen[k].sure && (rivals ? m->seen[k].low <= leader->score : &m->seen[k] == leader) && (!found || m->seen[k].score < found->score))
+            found = &m->seen[k];
+    return found;
 }
 
 static bool model_next(void *state, struct tune_point *point, int *samples, bool *failed)
@@ -395,7 +411,9 @@ static bool model_next(void *state, struct tune_point *point, int *samples, bool
     static const double LEAST_GAIN = 0.001;
     struct model *m = state;
     (void)failed;
-    struct seen *again = m->turns >= m->design ? unsure_leader(m) : NULL;
+    const bool ending = m->request.trials > 0 && m->trials >= m->request.trials - m->request.trials / 12;
+    struct seen *again = m->turns >= m->design || ending ? unsure(m, ending) : NULL;
+    m->trials++;
     if (again) {
         again->sure = true;
         *point = point_of(m->request.space, again->number);
@@ -448,7 +466,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         m->count++;
     }
     struct seen *seen = &m->seen[k];
-    seen->score = search_score(result);
+    seen->score = seen->low = search_score(result);
     if (seen->score == INFINITY) {
         seen->sure = true;
         return;
@@ -463,6 +481,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
     seen->noise = result->samples > 1 ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
     static const double SURE = 0.01;
     const struct tune_gain gain = tune_gain(result);
+    seen->low = gain.low > 0 ? log(gain.low) : -INFINITY;
     seen->sure |= gain.high <= gain.low * (1 + SURE);
 }
 
