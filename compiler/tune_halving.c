@@ -82,7 +82,7 @@ static int by_score(const void *a, const void *b)
 static bool begin_round(struct halving *h)
 {
     const bool first = h->looks == 1;
-    int size = first ? (int)(h->left / 3) : (h->size * 2 + 2) / 3, last = h->size;
+    int size = first ? (int)(h->left / 4) : (h->size * 3 + 3) / 4, last = h->size;
     if (size < 1) size = 1;
     if (size > h->left) size = (int)h->left;
     h->size = h->at = 0;

@@ -27,6 +27,9 @@ int main(int argc, char **argv)
         }
         printf("%-12s points %lld best %.3f within 3%%: %d\n", landscapes[l].name, (long long)n, best, near);
         for (int s = 0; search_names[s]; s++) {
+#ifdef ONLY
+            if (strcmp(search_names[s], ONLY)) continue;
+#endif
             int bad = 0;
             double worst = 0, sum = 0;
             clock_t t = clock();
