@@ -98,7 +98,8 @@ static bool begin_round(struct halving *h)
         }
     for (int far = 0; far < 2 && !first; far++)
         for (int k = 0; k < stay; k++) add_neighbours(h, h->look[k].number, far, size);
-    while (h->size < size && add_from_pool(h)) {}
+    while (h->size < size && add_from_pool(h)) {
+    }
     return h->size > 0;
 }
 

@@ -120,28 +120,38 @@ static const struct landscape landscapes[] = {
      {2,
       {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16},
        {.name = "tile_k", .values = 20, .usual = 7, .value = {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 288, 320, 384, 448, 512, 640, 768, 1024}}}},
-     valley, valley_expected, 0.02},
+     valley,
+     valley_expected,
+     0.02},
     {"misled",
      {2, {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16}, {.name = "tile_k", .values = 16, .usual = 7, .value = TILES_16}}},
-     valley, misled_expected, 0.01},
+     valley,
+     misled_expected,
+     0.01},
     {"cache",
      {3,
       {{.name = "tile_q", .values = 12, .usual = 3, .value = TILES_12},
        {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
        {.name = "unroll", .values = 4, .usual = 1, .value = {1, 2, 4, 8}}}},
-     cache, cache_expected, 0.01},
+     cache,
+     cache_expected,
+     0.01},
     {"rugged",
      {3,
       {{.name = "tile_q", .values = 12, .usual = 5, .value = TILES_12},
        {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
        {.name = "chunk", .values = 5, .usual = 2, .value = {128, 256, 512, 1024, 2048}}}},
-     rugged, rugged_expected, 0.01},
+     rugged,
+     rugged_expected,
+     0.01},
     {"crashing",
      {3,
       {{.name = "tile_q", .values = 12, .usual = 2, .value = TILES_12},
        {.name = "tile_k", .values = 12, .usual = 2, .value = TILES_12},
        {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}}}},
-     crashing, crashing_expected, 0.01},
+     crashing,
+     crashing_expected,
+     0.01},
     {"choices",
      {5,
       {{.name = "tile_q", .values = 6, .usual = 2, .value = {16, 32, 64, 128, 256, 512}},
@@ -149,7 +159,9 @@ static const struct landscape landscapes[] = {
        {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}},
        {.name = "pack", .values = 2, .usual = 0, .value = {0, 1}},
        {.name = "parallel", .values = 3, .usual = 0, .value = {0, 1, 2}}}},
-     choices, choices_expected, 0.01},
+     choices,
+     choices_expected,
+     0.01},
 };
 enum { landscape_count = sizeof landscapes / sizeof *landscapes };
 
@@ -195,7 +207,7 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
 /* What a search chooses, by the median of the samples, and what that is worth without noise. */
 static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials, const struct options *o)
 {
-    const struct search_request request = {&l->space, seed, trials, landscape_expects, (void *)(uintptr_t)l};
+    const struct search_request request = {.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
     struct search *s = search_open(strategy, &request, o);
     const int64_t points = space_points(&l->space);
     double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, least = INFINITY;
