@@ -1,5 +1,6 @@
 /* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the best third is looked at again
-   with three times as many, and the places that this leaves in the next, smaller round go to neighbours of the points that stay. */
+   with three times as many, as are a few that may just have had bad luck, and the places that this leaves in the next, smaller round go to neighbours of
+   the points that stay. */
 #include "tune_search.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ enum { POOL = 4096, LEAST_TRIALS = 64 };
 /* A point that was looked at, or is to be. */
 struct look {
     int64_t number;
-    double score;
+    double score, low; /* log of the ratio, and of the low end of its interval */
     int samples;
 };
 struct halving {
@@ -24,19 +25,24 @@ struct halving {
     int size, at;
 };
 
-static bool known(const struct halving *h, int64_t number)
+static bool in_round(const struct halving *h, int64_t number)
 {
-    for (int k = 0; k < h->looks; k++)
-        if (h->look[k].number == number) return true;
     for (int k = 0; k < h->size; k++)
         if (h->round[k].number == number) return true;
     return false;
 }
 
+static bool known(const struct halving *h, int64_t number)
+{
+    for (int k = 0; k < h->looks; k++)
+        if (h->look[k].number == number) return true;
+    return in_round(h, number);
+}
+
 static bool add(struct halving *h, int64_t number)
 {
     if (known(h, number)) return false;
-    h->round[h->size++] = (struct look){number, INFINITY, FEW_SAMPLES};
+    h->round[h->size++] = (struct look){number, INFINITY, INFINITY, FEW_SAMPLES};
     return true;
 }
 
@@ -78,6 +84,14 @@ static int by_score(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Unless there are samples enough. */
+static void look_again(struct halving *h, const struct look *look)
+{
+    if (look->samples >= SURE_SAMPLES) return;
+    h->round[h->size] = *look;
+    h->round[h->size++].samples = look->samples * 3 > SURE_SAMPLES ? SURE_SAMPLES : look->samples * 3;
+}
+
 /* False: there is nothing left to look at. */
 static bool begin_round(struct halving *h)
 {
@@ -90,12 +104,15 @@ static bool begin_round(struct halving *h)
     int stay = first ? 1 : (last + 2) / 3;
     if (stay > h->looks) stay = h->looks;
     while (stay > 0 && h->look[stay - 1].score == INFINITY) stay--;
-    for (int k = 0; k < stay && h->size < size && !first; k++)
-        if (h->look[k].samples < SURE_SAMPLES) {
-            h->round[h->size] = h->look[k];
-            h->round[h->size].samples = h->look[k].samples * 3 > SURE_SAMPLES ? SURE_SAMPLES : h->look[k].samples * 3;
-            h->size++;
-        }
+    for (int k = 0; k < stay && h->size < size && !first; k++) look_again(h, &h->look[k]);
+    for (int luckless = 0; luckless <= size / 8 && h->size < size && !first; luckless++) {
+        const struct look *rival = NULL;
+        for (int k = stay; k < h->looks; k++)
+            if (h->look[k].samples < SURE_SAMPLES && h->look[k].low < h->look[0].score && (!rival || h->look[k].low < rival->low) &&
+                !in_round(h, h->look[k].number))
+                rival = &h->look[k];
+        if (rival) look_again(h, rival);
+    }
     for (int far = 0; far < 2 && !first; far++)
         for (int k = 0; k < stay; k++) add_neighbours(h, h->look[k].number, far, size);
     while (h->size < size && add_from_pool(h)) {
@@ -116,7 +133,7 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     h->look = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->look);
     h->round = arena_alloc(arena, (size_t)(h->left + 1) * sizeof *h->round);
     const struct tune_point usual = point_usual(request->space);
-    h->look[h->looks++] = (struct look){point_number(request->space, &usual), 0, SURE_SAMPLES};
+    h->look[h->looks++] = (struct look){point_number(request->space, &usual), 0, 0, SURE_SAMPLES};
     return h;
 }
 
@@ -136,7 +153,8 @@ static void halving_tell(void *state, const struct tune_point *point, const stru
     const int64_t number = point_number(h->request.space, point);
     int k = 0;
     while (k < h->looks && h->look[k].number != number) k++;
-    h->look[k] = (struct look){number, search_score(result), h->round[h->at].samples};
+    const double score = search_score(result);
+    h->look[k] = (struct look){number, score, score == INFINITY ? score : log(tune_gain(result).low), h->round[h->at].samples};
     if (k == h->looks) h->looks++;
     h->at++;
     h->left--;
