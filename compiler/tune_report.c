@@ -270,8 +270,14 @@ static void put_run(const struct page *p, const struct view *v)
     if (best) {
         text_add(p->out, ", the compiler's own choice <code>");
         add_escaped(p->out, own);
-        text_add(p->out, "</code>. The interval holds the median of %d sample%s with 95%% confidence.", best->result.samples,
-                 best->result.samples == 1 ? "" : "s");
+        const struct speed *speed = best_speed(v);
+        const int samples = best->result.samples;
+        text_add(p->out, "</code>.");
+        if (samples < 6)
+            text_add(p->out, " The interval is that of all samples, of which there %s only %d.", samples == 1 ? "is" : "are", samples);
+        else
+            text_add(p->out, " The interval holds the median of %d samples with 95%% confidence.", samples);
+        if (speed->low <= 1) text_add(p->out, " It has 1 in it: the gain may be noise.");
     }
     text_add(p->out, "</p>\n<dl class=\"facts\">\n");
     fact(p, "Machine", e->machine);
@@ -296,23 +302,21 @@ static void put_run(const struct page *p, const struct view *v)
 /* All runs with their gains; each leads to its own part. */
 static void put_overview(const struct page *p)
 {
-    text_add(p->out,
-             "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th scope=\"col\">spec</th><th scope=\"col\">shape</th>"
-             "<th scope=\"col\">strategy</th><th scope=\"col\">trials</th><th scope=\"col\">gain (95%% interval)</th></tr></thead>\n<tbody>\n");
+    text_add(
+        p->out,
+        "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th scope=\"col\">spec</th><th scope=\"col\">gain (95%% interval)</th>"
+        "<th scope=\"col\">shape</th><th scope=\"col\">strategy</th><th scope=\"col\">trials</th></tr></thead>\n<tbody>\n");
     for (int k = 0; k < p->count; k++) {
         const struct tune_run *run = p->view[k].run;
+        const struct speed *best = best_speed(&p->view[k]);
         const char *interval, *gain = gain_text(p, &p->view[k], &interval);
         text_add(p->out, "<tr data-run=\"%d\"><th scope=\"row\"><a href=\"#run-%d\"><bdi>", k, k + 1);
         add_escaped(p->out, clean(p->arena, run->experiment.spec_name));
-        text_add(p->out, "</bdi></a></th><td>%s</td><td>", shape_text(p, &run->experiment.shape));
+        text_add(p->out, "</bdi></a></th><td>");
+        add_escaped(p->out, best ? arena_printf(p->arena, "%.2f times as fast (%s)", best->times, interval) : gain);
+        text_add(p->out, "</td><td>%s</td><td>", shape_text(p, &run->experiment.shape));
         add_escaped(p->out, clean(p->arena, run->strategy));
-        text_add(p->out, "</td><td>%d</td><td>", run->trials);
-        const struct speed *best = best_speed(&p->view[k]);
-        if (best)
-            text_add(p->out, "%.2f times as fast (%s)", best->times, interval);
-        else
-            add_escaped(p->out, gain);
-        text_add(p->out, "</td></tr>\n");
+        text_add(p->out, "</td><td>%d</td></tr>\n", run->trials);
     }
     text_add(p->out, "</tbody>\n</table>\n</nav>\n");
 }
@@ -343,7 +347,7 @@ static json_t *run_data(const struct page *p, const struct view *v)
 {
     const struct tune_run *run = v->run;
     const struct tune_space *s = &run->experiment.space;
-    double peak = 0;
+    double peak = 0, bandwidth = 0;
     json_t *knobs = json_array(), *trials = json_array();
     for (int j = 0; j < s->knobs; j++) {
         json_t *values = json_array();
@@ -353,12 +357,13 @@ static json_t *run_data(const struct page *p, const struct view *v)
     }
     for (int k = 0; k < run->trials; k++) {
         peak = fmax(peak, run->trial[k].result.peak);
+        bandwidth = fmax(bandwidth, run->trial[k].result.bandwidth);
         json_array_append_new(trials, trial_data(p, v, k));
     }
     const char *title = arena_printf(p->arena, "%s, %s, %s", clean(p->arena, run->experiment.spec_name), shape_text(p, &run->experiment.shape),
                                      clean(p->arena, run->strategy));
-    return json_pack("{s:s, s:o, s:i, s:o, s:o}", "title", title, "peak", number(peak > 0, peak), "best", v->best ? (int)(v->best - run->trial) : -1, "knobs",
-                     knobs, "trials", trials);
+    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o}", "title", title, "peak", number(peak > 0, peak), "bandwidth", number(bandwidth > 0, bandwidth), "best",
+                     v->best ? (int)(v->best - run->trial) : -1, "knobs", knobs, "trials", trials);
 }
 
 /* In a script element: there `<` is only written as an escape, so that no name ends the element or begins a comment. */

@@ -19,23 +19,24 @@ const path = (points, name) => draw('path', {d: points.map(([x, y], k) => `${k ?
 
 /* A mark for each status: shapes, so that colour is not needed. */
 const shapes = {
-  measured: [4, 'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z', ''],
-  wrong: [4, 'M-4 -4L4 4M4 -4L-4 4', ' bad'],
-  crashed: [4, 'M0 -5L4.6 3.5H-4.6Z', ' bad'],
-  late: [4, 'M-4 -4H4V4H-4Z', ' bad'],
-  refused: [4, 'M0 -5L5 0L0 5L-5 0Z', ' bad'],
-  running: [4, 'M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z', ' bad'],
-  low: [4, 'M0 4.5L4.4 -3.5H-4.4Z', ' low'],
+  measured: ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z', ''],
+  wrong: ['M-4 -4L4 4M4 -4L-4 4', ' bad'],
+  crashed: ['M0 -5L4.6 3.5H-4.6Z', ' bad'],
+  late: ['M-4 -4H4V4H-4Z', ' bad'],
+  refused: ['M0 -5L5 0L0 5L-5 0Z', ' bad'],
+  running: ['M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z', ' bad'],
+  low: ['M0 4.5L4.4 -3.5H-4.4Z', ' low'],
 };
-function mark(x, y, shape, trial) {
-  const [, d, more] = shapes[shape];
-  return draw('path', {d, class: 'mark' + more, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, 'data-trial': trial});
+/* The more trials there are, the smaller. */
+function mark(x, y, shape, trial, trials) {
+  const [d, more] = shapes[shape], scale = trials > 600 ? 0.5 : trials > 150 ? 0.75 : 1;
+  return draw('path', {d, class: 'mark' + more, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale})`, 'data-trial': trial});
 }
 function key(node, text) {
   return el('li', {}, draw('svg', {viewBox: '-11 -7 22 14', 'aria-hidden': 'true'}, node), text);
 }
 function shapeKey(shape, text) {
-  const node = mark(0, 0, shape, 0);
+  const node = mark(0, 0, shape, 0, 1);
   node.removeAttribute('data-trial');
   return key(node, text);
 }
@@ -84,10 +85,10 @@ function speedTicks(axis, left, right, y) {
   const {values, digits} = steps(axis.low, axis.high, 5);
   return values.flatMap(v => [line(left, y(v), right, y(v), 'grid'), label(left - 6, y(v) + 4, v.toFixed(digits), {'text-anchor': 'end'})]);
 }
-/* The marks of measured trials, with the place of each: [node, ...] and points that the pointer and the keys find. */
+/* The mark of a measured trial, among the nodes, and its place, among the points that the pointer and the keys find. */
 function placeTrial(points, nodes, run, index, x, y, axis) {
   const t = run.trials[index], low = t.times < axis.cut, at = y(low ? axis.cut : t.times);
-  nodes.push(mark(x, at, low ? 'low' : 'measured', index));
+  nodes.push(mark(x, at, low ? 'low' : 'measured', index, run.trials.length));
   surround(nodes, run, index, x, at);
   points.push({x, y: at, trial: index});
 }
@@ -117,7 +118,7 @@ function progress(run, width) {
   let leader = 0;
   run.trials.forEach((t, k) => {
     if (t.times === null) {
-      marks.push(mark(x(k), lane, t.status === 'measured' ? 'running' : t.status, k));
+      marks.push(mark(x(k), lane, t.status === 'measured' ? 'running' : t.status, k, count));
       points.push({x: x(k), y: lane, trial: k});
     } else {
       if (t.times >= axis.cut) nodes.push(line(x(k), y(Math.min(axis.high, t.high)), x(k), y(Math.max(axis.low, t.low)), 'spread'));
@@ -130,7 +131,7 @@ function progress(run, width) {
     }
   });
   if (best.length) nodes.push(path([...best, [right, y(leader)]], 'step'));
-  if (failed) nodes.push(label(left - 6, lane + 4, 'none', {'text-anchor': 'end'}));
+  if (failed) nodes.push(label(left - 6, lane + 4, 'failed', {'text-anchor': 'end'}));
   const statuses = [...new Set(run.trials.filter(t => t.times === null).map(t => t.status))].filter(s => s !== 'measured');
   const keys = [];
   if (points.some(p => run.trials[p.trial].times !== null)) keys.push(shapeKey('measured', 'measured, with its 95% interval'));
@@ -153,7 +154,7 @@ function effect(run, j, width) {
     const own = v === knob.usual;
     const here = run.trials.map((t, k) => k).filter(k => run.trials[k].at[j] === v && run.trials[k].times !== null);
     const near = !own && knob.usual >= 0 && Math.abs(v - knob.usual) < every;
-    if (own || (v % every === 0 && !near)) nodes.push(label(x(v), bottom + 16, value, {'text-anchor': 'middle', class: own ? 'ink' : '', ...(own ? {'font-weight': 700, style: 'font-weight:700'} : {})}));
+    if (own || (v % every === 0 && !near)) nodes.push(label(x(v), bottom + 16, value, {'text-anchor': 'middle', class: own ? 'ink usual' : ''}));
     here.forEach((k, n) => placeTrial(points, marks, run, k, x(v) + (here.length > 1 ? ((k * 0.618034) % 1 - 0.5) * Math.min(band * 0.7, 60) : 0), y, axis));
     if (!here.length) return said.push(`${value}: no measurement`);
     const speeds = here.map(k => run.trials[k].times), most = Math.max(...speeds), half = median(speeds);
@@ -179,7 +180,8 @@ function roofline(run, width) {
     const room = Math.max(1.25, Math.sqrt(least / (high / low)));
     return [low / room, high * room];
   };
-  const [xl, xh] = spread(known.map(k => run.trials[k].intensity), 10);
+  const ridge = run.peak !== null && run.bandwidth !== null ? [run.peak / run.bandwidth] : [];
+  const [xl, xh] = spread([...known.map(k => run.trials[k].intensity), ...ridge], 10);
   const [yl, yh] = spread([...known.map(k => run.trials[k].flops), ...(run.peak === null ? [] : [run.peak])], 4);
   const x = v => left + (right - left) * Math.log(v / xl) / Math.log(xh / xl), y = v => bottom - (bottom - top) * Math.log(v / yl) / Math.log(yh / yl);
   const nodes = [], points = [], marks = [];
@@ -187,10 +189,18 @@ function roofline(run, width) {
   for (const v of logSteps(xl, xh, 6)) nodes.push(line(x(v), top, x(v), bottom, 'grid'), label(x(v), bottom + 16, v >= 1 ? v.toLocaleString('en') : v, {'text-anchor': 'middle'}));
   nodes.push(line(left, bottom, right, bottom, 'axis'), line(left, top, left, bottom, 'axis'));
   nodes.push(label((left + right) / 2, bottom + 34, 'FLOPs for a byte moved', {'text-anchor': 'middle'}));
-  if (run.peak !== null) nodes.push(line(left, y(run.peak), right, y(run.peak), 'bound'), label(right - 4, y(run.peak) - 6, `peak of the machine, ${rate(run.peak, 'FLOP/s')}`, {'text-anchor': 'end', class: 'ink'}));
+  if (run.bandwidth !== null) {
+    const low = Math.max(xl, yl / run.bandwidth), high = Math.min(xh, (run.peak === null ? yh : run.peak) / run.bandwidth);
+    if (low < high) {
+      const from = [x(low), y(low * run.bandwidth)], to = [x(high), y(high * run.bandwidth)], turn = Math.atan2(to[1] - from[1], to[0] - from[0]) * 180 / Math.PI;
+      nodes.push(line(...from, ...to, 'bound'), label(0, -6, `memory, ${rate(run.bandwidth, 'B/s')}`, {class: 'ink', 'text-anchor': 'middle',
+        transform: `translate(${((from[0] + to[0]) / 2).toFixed(1)} ${((from[1] + to[1]) / 2).toFixed(1)}) rotate(${turn.toFixed(1)})`}));
+    }
+  }
+  if (run.peak !== null) nodes.push(line(ridge.length ? x(ridge[0]) : left, y(run.peak), right, y(run.peak), 'bound'), label(right - 4, y(run.peak) - 6, `peak of the machine, ${rate(run.peak, 'FLOP/s')}`, {'text-anchor': 'end', class: 'ink'}));
   for (const k of known) {
     const t = run.trials[k], at = [x(t.intensity), y(t.flops)];
-    marks.push(mark(...at, 'measured', k));
+    marks.push(mark(...at, 'measured', k, run.trials.length));
     surround(marks, run, k, ...at);
     points.push({x: at[0], y: at[1], trial: k});
   }
