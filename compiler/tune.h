@@ -77,6 +77,7 @@ struct tune_result {
     char why[200];             /* where it is not MEASURED: for people */
     double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
     double bytes;              /* moved by a call, by the roofline; 0: not known */
+    double bandwidth;          /* bytes a second that the machine reached at best; 0: not known */
     int samples;
     struct tune_sample *sample; /* malloc'd, or in an arena */
 };
