@@ -136,7 +136,7 @@ int main(int count, char **argument)
     }
     if (strcmp(name, "large") == 0) {
         runs = 1;
-        run[0] = search("large", 32768, 3000, 6, 0.1);
+        run[0] = search("large", 32768, 2000, 6, 0.1);
     }
     if (strcmp(name, "several") == 0) runs = several(run);
     if (runs < 0) {
