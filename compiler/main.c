@@ -1,5 +1,6 @@
 /* The command line of attnc. */
 #include "command_line.h"
+#include "tune.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,16 +51,6 @@ static const char *const *command_names(void)
     static const char *names[COMMANDS];
     for (int k = COMMAND_compile + 1; k < COMMANDS; k++) names[k - 1] = command_rows[k].name;
     return names;
-}
-
-void complain(const struct options *o, const char *format, ...)
-{
-    fprintf(stderr, o->color ? "\033[1mattnc:\033[0m \033[1;31merror:\033[0m " : "attnc: error: ");
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
 }
 
 /* ---- the values of options; these return false after a message ---- */

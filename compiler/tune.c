@@ -80,6 +80,8 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     struct arena *arena = arena_new();
     struct options with = point_options(arena, t->o, &t->space, point);
     enum status status;
+    with.targets = 1;
+    with.target[0] = t->target;
     struct product *p = product_make(t->file, &with, &status);
     double seconds = p ? schedule_seconds(p, t->target, &t->request.shape[t->shape], t->request.document, t->speed.peak, t->speed.bandwidth) : INFINITY;
     product_free(p);
@@ -94,6 +96,12 @@ static double expected(void *user, const struct tune_point *point)
     if (number >= (int64_t)(sizeof t->expected / sizeof *t->expected)) return compute_expected(t, point);
     if (t->expected[number] == 0) t->expected[number] = compute_expected(t, point);
     return t->expected[number];
+}
+
+static bool stop(void *user)
+{
+    (void)user;
+    return trial_interrupted() != 0;
 }
 
 /* ---- trials ---- */
@@ -117,6 +125,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     result->work = counts.flops;
     result->bytes = counts.bytes;
     result->peak = t->speed.peak;
+    result->bandwidth = t->speed.bandwidth;
     if (!store_finish(t->store, trial, result)) t->failed = true;
     return !t->failed;
 }
@@ -154,7 +163,7 @@ static bool in_shard(const struct tuning *t, const struct tune_point *point)
 /* Until the strategy has no more questions, or the time is over. */
 static void search(struct tuning *t, int64_t run, double until)
 {
-    const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t};
+    const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
     struct search *s = search_open(t->request.strategy, &request, t->o);
     struct tune_point point;
     int wanted;
@@ -284,7 +293,11 @@ static enum status write_report(const struct options *o, const struct tune_run *
 {
     struct text page = {0};
     tune_report(runs, count, &page);
-    enum status status = write_whole(o, o->report, page.data, page.length);
+    enum status status = STATUS_MACHINE;
+    if (page.data)
+        status = write_whole(o, o->report, page.data, page.length);
+    else
+        complain(o, "out of memory");
     text_free(&page);
     return status;
 }
@@ -293,7 +306,8 @@ static enum status write_report(const struct options *o, const struct tune_run *
 
 static enum status prepare(struct tuning *t)
 {
-    enum status status;
+    enum status status = read_spec_file(t->file, t->o, &t->text);
+    if (status != STATUS_DONE) return status;
     t->product = product_make(t->file, t->o, &status);
     if (!t->product) return status;
     for (int k = 0; k < t->o->targets && !t->target; k++)

@@ -94,7 +94,7 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
    counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
 static void see(struct model *m)
 {
-    double sorted[MOST_SEEN], best = INFINITY;
+    double sorted[MOST_SEEN] = {0}, best = INFINITY;
     int measured = 0;
     for (int k = 0; k < m->count; k++) {
         const double score = m->seen[k].score;
