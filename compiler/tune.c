@@ -31,6 +31,7 @@ struct tuning {
     bool live, failed;
     /* the shape at work */
     int shape, trials, failures;
+    double until; /* seconds after the start: of its search */
     double expected[1 << 12]; /* by the number of the point, where the space is no larger; 0: not known yet */
     struct tune_gain best;
     struct tune_point best_point;
@@ -80,6 +81,7 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     struct arena *arena = arena_new();
     struct options with = point_options(arena, t->o, &t->space, point);
     enum status status;
+    with.emit = 0;
     with.targets = 1;
     with.target[0] = t->target;
     struct product *p = product_make(t->file, &with, &status);
@@ -100,8 +102,8 @@ static double expected(void *user, const struct tune_point *point)
 
 static bool stop(void *user)
 {
-    (void)user;
-    return trial_interrupted() != 0;
+    const struct tuning *t = user;
+    return trial_interrupted() != 0 || spent(t) > t->until;
 }
 
 /* ---- trials ---- */
@@ -161,14 +163,14 @@ static bool in_shard(const struct tuning *t, const struct tune_point *point)
 }
 
 /* Until the strategy has no more questions, or the time is over. */
-static void search(struct tuning *t, int64_t run, double until)
+static void search(struct tuning *t, int64_t run)
 {
     const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
     struct search *s = search_open(t->request.strategy, &request, t->o);
     struct tune_point point;
     int wanted;
     if (!s) t->failed = true;
-    while (!t->failed && !trial_interrupted() && spent(t) < until && search_next(s, &point, &wanted, &t->failed)) {
+    while (!t->failed && !stop(t) && search_next(s, &point, &wanted, &t->failed)) {
         if (t->request.shards > 1 && !in_shard(t, &point)) continue;
         if (wanted < t->request.samples) wanted = (int)t->request.samples;
         struct arena *arena = arena_new();
@@ -351,7 +353,8 @@ static enum status tune(struct tuning *t)
         knob_space(t->product, t->experiment.shape.length, &t->space);
         t->experiment.space = t->space;
         if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
-        search(t, run, begin + share * (1 - FOR_LEADERS));
+        t->until = begin + share * (1 - FOR_LEADERS);
+        search(t, run);
         if (!t->failed) confirm(t, run, begin + share);
         clear_line(t);
         const struct tune_run *stored = t->failed ? NULL : read_run(t, run);

@@ -111,6 +111,8 @@ bool search_next(struct search *s, struct tune_point *point, int *samples, bool 
 /* What came of the point that search_next gave last, with all its samples. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
+/* Whether there is a strategy of that name; says so if not. */
+bool search_known(const char *name, const struct options *o);
 extern const char *const search_names[]; /* NULL at the end */
 extern const char pipe_help[];            /* what a user's own strategy has to read and write */
 

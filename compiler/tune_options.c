@@ -121,9 +121,9 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
 {
     *r = (struct tune_request){.time = 300, .limit = 60, .samples = 5, .seed = o->has_seed ? o->seed : 1, .strategy = o->strategy ? o->strategy : "model"};
     *status = STATUS_USAGE;
-    bool good = true;
+    bool good = search_known(r->strategy, o);
     for (int k = 0; k < o->shapes && good; k++) good = read_shape(o, o->shape[k], r);
-    if (o->shapes == 0) good = read_shape(o, "n=4k,heads=8", r);
+    if (o->shapes == 0 && good) good = read_shape(o, "n=4k,heads=8", r);
     good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) && document_read(o, &r->document) &&
            (!o->trials || one_number(o, "--trials", o->trials, 1 << 30, &r->trials)) &&
            (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);

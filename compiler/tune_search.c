@@ -185,13 +185,13 @@ struct search {
     bool over;
 };
 
-struct search *search_open(const char *name, const struct search_request *request, const struct options *o)
+/* NULL after a message. */
+static const struct strategy *strategy_find(const char *name, const struct options *o)
 {
     const struct strategy *strategy = NULL;
-    const char *argument = strchr(name, ':');
     for (int k = 0; k < STRATEGY_COUNT; k++)
         if (strcmp(name, strategies[k]->name) == 0) strategy = strategies[k];
-    if (argument && strncmp(name, "pipe:", 5) == 0) strategy = &search_pipe;
+    if (strncmp(name, "pipe:", 5) == 0) strategy = &search_pipe;
     if (!strategy) {
         struct text all = {0};
         for (int k = 0; k < STRATEGY_COUNT; k++) text_add(&all, "%s, ", strategies[k]->name);
@@ -199,8 +199,20 @@ struct search *search_open(const char *name, const struct search_request *reques
         const char *near = nearest_word(name, search_names);
         if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
         text_free(&all);
-        return NULL;
     }
+    return strategy;
+}
+
+bool search_known(const char *name, const struct options *o)
+{
+    return strategy_find(name, o) != NULL;
+}
+
+struct search *search_open(const char *name, const struct search_request *request, const struct options *o)
+{
+    const struct strategy *strategy = strategy_find(name, o);
+    const char *argument = strchr(name, ':');
+    if (!strategy) return NULL;
     struct arena *arena = arena_new();
     struct search *s = arena_alloc(arena, sizeof *s);
     struct tune_space *space = arena_alloc(arena, sizeof *space);
