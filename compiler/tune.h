@@ -1,5 +1,6 @@
 /* What the files of attnc tune share: the space of schedules (knobs.c), strategies that choose points of it (tune_search.c, tune_pipe.c), the process that
-   measures one (tune_trial.c), results in SQLite (tune_store.c), what is told and drawn of them (tune_query.c, tune_report.c), the command (tune.c). */
+   measures one (tune_trial.c), results in SQLite (tune_store.c and its parts, tune_store.h), what is told and drawn of them (tune_result.c, tune_query.c,
+   tune_export.c, tune_report.c), the command (tune.c). */
 #ifndef ATTNC_TUNE_H
 #define ATTNC_TUNE_H
 
@@ -146,7 +147,7 @@ struct tune_run {
 
 struct store;
 /* Opens, makes or migrates the database; with `readonly` it has to be there, and is not changed. NULL after a message: *status. Several processes may have it open,
-   and any may die at any time: what was finished stays. */
+   and any may die at any time: what was finished stays. A forked child opens its own. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
 /* Milliseconds that another process's lock is waited for. */
@@ -177,7 +178,7 @@ double schedule_seconds(const struct product *p, const struct target *t, const s
 const struct tune_trial *run_best(const struct tune_run *run);
 /* Median seconds of the usual schedule, over all samples of the run; infinity without one. */
 double run_usual(const struct tune_run *run);
-/* A table on standard output; "csv" or "json" of every trial (tune_query.c). */
+/* A table on standard output; "csv" or "json" of every trial (tune_query.c, tune_export.c). */
 enum status tune_query(const struct options *o, const struct tune_run *runs, int count);
 enum status tune_export(const struct options *o, const char *format, const struct tune_run *runs, int count);
 /* One page without anything from elsewhere (tune_report.c). */

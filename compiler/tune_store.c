@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -26,8 +28,17 @@ bool store_wrong(struct store *s, enum status status, const char *format, ...)
     return false;
 }
 
+/* SQLite does not keep the system's reason for a failed write to its log. */
+static bool beyond_limit(int code)
+{
+    struct rlimit limit;
+    return code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 bool store_failed(struct store *s)
 {
+    if (beyond_limit(sqlite3_extended_errcode(s->db)))
+        return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it within this shell's limit on the size of files");
     const int code = sqlite3_errcode(s->db), number = sqlite3_system_errno(s->db);
     switch (code & 0xff) {
     case SQLITE_FULL: return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it");
@@ -151,6 +162,17 @@ bool store_have_read(struct store *s, bool well)
 
 /* ---- opening ---- */
 
+/* A file can be made there: SQLite's own reason would be that of its second attempt. */
+static bool can_be_made(struct store *s)
+{
+    struct text where = {0};
+    text_append(&where, s->name, (size_t)(strrchr(s->name, '/') - s->name) + 1);
+    const bool can = access(where.data, W_OK | X_OK) == 0;
+    const int why = errno;
+    text_free(&where);
+    return can || store_wrong(s, STATUS_MACHINE, "cannot be made: %s", strerror(why));
+}
+
 /* Whether the file may be opened at all, from its first bytes: SQLite would clean up beside another program's database. The first transaction that makes a
    database of ours puts our mark there, before there is a log that could hide it. */
 static bool ours(struct store *s, bool readonly)
@@ -158,7 +180,7 @@ static bool ours(struct store *s, bool readonly)
     unsigned char head[100] = {0};
     const int file = open(s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) {
-        if (errno == ENOENT && !readonly) return true;
+        if (errno == ENOENT && !readonly) return can_be_made(s);
         return store_wrong(s, errno == ENOENT ? STATUS_INPUT : STATUS_MACHINE, "%s", strerror(errno));
     }
     struct stat info;
@@ -247,15 +269,24 @@ static bool migrate_copy(struct store *s)
 
 static bool open_to_read(struct store *s)
 {
-    if (!connect(s, s->name, SQLITE_OPEN_READONLY)) return false;
+    /* A connection that may only read would leave an empty log behind. */
+    if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
     const int version = store_version(s);
     return version >= 0 && (version == store_newest() || migrate_copy(s));
 }
 
+/* A limit on the size of files is then an error like a full disk, and does not end the program. */
+static void outlive_limits(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGXFSZ, NULL, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
+}
+
 static bool open_to_write(struct store *s)
 {
+    outlive_limits();
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
     const int version = store_version(s);
     if (version < 0) return false;
