@@ -106,7 +106,7 @@ static void see(struct model *m)
     best = sorted[0]; /* the usual point is always there */
     double bad = best + 2.5 * (sorted[measured / 2] - best);
     if (bad < best + 0.1) bad = best + 0.1;
-    const double failed = fmin(sorted[measured / 2], bad);
+    const double failed = 0.5 * (sorted[measured / 2] < bad ? sorted[measured / 2] + bad : 2 * bad);
     double sum = 0, squares = 0;
     for (int k = 0; k < m->count; k++) {
         m->value[k] = m->seen[k].score == INFINITY ? failed : fmin(m->seen[k].score, bad);
@@ -276,8 +276,8 @@ static int most_promising(struct model *m, double *gain)
             works += m->reach[p][k] * m->works[k];
             left -= m->reach[p][k] * m->reach[p][k];
         }
-        const double expected = fmin(fmax(works, LEAST_CHANCE), 1) * improvement(best, mean, sqrt((left > 0 ? left : 0) * m->variance + lasting)) *
-                                m->deviation;
+        const double chance = fmin(fmax(works, LEAST_CHANCE), 1), deviation = sqrt(fmax(left, 0) * m->variance + lasting);
+        const double expected = chance * chance * improvement(best, mean, deviation) * m->deviation;
         if (chosen < 0 || expected > *gain) {
             chosen = p;
             *gain = expected;
