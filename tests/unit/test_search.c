@@ -320,12 +320,18 @@ static void test_near_in_large_space(void)
         for (int v = 0; v < 12; v++) large.space.knob[k].value[v] = INT64_C(16) << v / 2 | (v % 2 ? INT64_C(8) << v / 2 : 0);
     }
     const double best = landscape_best(&large);
-    for (int s = 0; search_names[s]; s++) {
-        const bool learns = asks_again(search_names[s]);
-        for (uint64_t seed = 1; seed <= 3 && s > 0; seed++) {
-            const double off = landscape_search(&large, search_names[s], seed, 200, &options) / best - 1;
-            CU_ASSERT(learns ? off < 0.03 : off > 0.03);
+    static const struct {
+        const char *name;
+        double off; /* at most, or for chance at least */
+    } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
+    for (int s = 0; s < 3; s++) {
+        double sum = 0, most = 0;
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            const double off = landscape_search(&large, expected[s].name, seed, 200, &options) / best - 1;
+            sum += off;
+            most = fmax(most, off);
         }
+        CU_ASSERT(s < 2 ? most <= expected[s].off : sum / 3 > expected[s].off);
     }
 }
 
