@@ -30,8 +30,7 @@ struct model {
     bool *asked;
     int64_t usual;
     int64_t explored; /* the point whose neighbours are in the pool */
-    int design; /* points to begin with */
-    int turns, idle;
+    int design, turns, idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
     int64_t trials;
     struct seen seen[MOST_SEEN];
     int count;
@@ -524,7 +523,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         const double off = log(result->sample[s].seconds / result->sample[s].usual) - sum;
         squares += off * off;
     }
-    seen->noise = result->samples > 1 ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
+    seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
     static const double SURE = 0.01;
     const struct tune_gain gain = tune_gain(result);
     seen->low = gain.low > 0 ? log(gain.low) : -INFINITY;
