@@ -125,7 +125,7 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     (void)argument;
     (void)o;
     struct halving *h = arena_alloc(arena, sizeof *h);
-    *h = (struct halving){.request = *request, .pool = search_pool_make(arena, request, POOL), .left = request->trials};
+    *h = (struct halving){.request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
     /* Every point may be looked at by all three numbers of samples. */
     const int64_t most = INT64_C(3) * h->pool.count + 1;
     if (h->left <= 0) h->left = h->pool.count / 4 > LEAST_TRIALS ? h->pool.count / 4 : LEAST_TRIALS;
@@ -137,14 +137,13 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     return h;
 }
 
-static bool halving_next(void *state, struct tune_point *point, int *samples, bool *failed)
+static enum search_answer halving_next(void *state, struct tune_point *point, int *samples)
 {
     struct halving *h = state;
-    (void)failed;
-    if (h->left == 0 || (h->at == h->size && !begin_round(h))) return false;
+    if (h->left == 0 || (h->at == h->size && !begin_round(h))) return SEARCH_OVER;
     *point = point_of(h->request.space, h->round[h->at].number);
     *samples = h->round[h->at].samples;
-    return true;
+    return SEARCH_POINT;
 }
 
 static void halving_tell(void *state, const struct tune_point *point, const struct tune_result *result)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points that are weighed; those of which the process knows; and on how many its parameters are fitted. */
-enum { POOL = 2048, MOST_SEEN = 320, MOST_FITTED = 80, PARAMETERS = MOST_KNOBS + 2 };
+/* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many its parameters are fitted. */
+enum { POOL = 2048, NEIGHBOURS = 1024, MOST_SEEN = 320, MOST_FITTED = 80, PARAMETERS = MOST_KNOBS + 2 };
 
 struct seen {
     int index; /* in the pool; -1: the usual point */
@@ -24,10 +24,13 @@ struct kernel {
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MOST_KNOBS + 1]; /* of the pool's points, the usual one behind them: every knob from 0 to 1, then what is expected */
+    double (*place)[MOST_KNOBS + 1]; /* of the pool's points: every knob from 0 to 1, then what is expected */
+    double usual_place[MOST_KNOBS + 1];
+    double expected_mean, expected_worst, expected_deviation; /* in the pool */
     bool *asked;
-    int design; /* points to begin with */
-    int turns, idle;
+    int64_t usual;
+    int64_t explored; /* the point whose neighbours are in the pool */
+    int design, turns, idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
     int64_t trials;
     struct seen seen[MOST_SEEN];
     int count;
@@ -37,6 +40,7 @@ struct model {
     double parameter[PARAMETERS];
     struct kernel kernel;
     double (*factor)[MOST_SEEN]; /* Cholesky's, of the first `rows` points */
+    double (*tried)[MOST_SEEN];  /* the same with parameters that are tried */
     double (*reach)[MOST_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
     int rows;
     double value[MOST_SEEN], weight[MOST_SEEN]; /* scores as the process sees them; the factor's inverse times these */
@@ -71,14 +75,15 @@ static double covariance(const struct kernel *kernel, const double *a, const dou
 static const double *place_of(const struct model *m, int seen)
 {
     const int index = m->seen[seen].index;
-    return m->place[index < 0 ? m->pool.count : index];
+    return index < 0 ? m->usual_place : m->place[index];
 }
 
-/* Row `n` of the factor of points chosen[0..n]; false: rounding has eaten the pivot. */
+/* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the pivot. */
 static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MOST_SEEN], const int *chosen, int n)
 {
+    const double *place = place_of(m, chosen ? chosen[n] : n);
     for (int j = 0; j <= n; j++) {
-        double sum = covariance(kernel, place_of(m, chosen[n]), place_of(m, chosen[j])) + (j == n ? kernel->noise : 0);
+        double sum = covariance(kernel, place, place_of(m, chosen ? chosen[j] : j)) + (j == n ? kernel->noise : 0);
         for (int k = 0; k < j; k++) sum -= factor[n][k] * factor[j][k];
         if (j < n)
             factor[n][j] = sum / factor[j][j];
@@ -94,7 +99,7 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
    counts as just bad. So does what failed, but mildly: the best points often lie beside those that do not fit, and `works` keeps away from these. */
 static void see(struct model *m)
 {
-    double sorted[MOST_SEEN] = {0}, best = INFINITY;
+    double sorted[MOST_SEEN] = {0};
     int measured = 0;
     for (int k = 0; k < m->count; k++) {
         const double score = m->seen[k].score;
@@ -103,10 +108,10 @@ static void see(struct model *m)
         for (; at > 0 && sorted[at - 1] > score; at--) sorted[at] = sorted[at - 1];
         sorted[at] = score;
     }
-    best = sorted[0]; /* the usual point is always there */
+    const double best = sorted[0]; /* the usual point is always there */
     double bad = best + 2.5 * (sorted[measured / 2] - best);
     if (bad < best + 0.1) bad = best + 0.1;
-    const double failed = fmin(sorted[measured / 2], bad);
+    const double failed = 0.5 * (sorted[measured / 2] < bad ? sorted[measured / 2] + bad : 2 * bad);
     double sum = 0, squares = 0;
     for (int k = 0; k < m->count; k++) {
         m->value[k] = m->seen[k].score == INFINITY ? failed : fmin(m->seen[k].score, bad);
@@ -159,7 +164,7 @@ static int by_value(const void *a, const void *b)
 /* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it uses is the best. */
 static void fit(struct model *m)
 {
-    static double factor[MOST_FITTED][MOST_SEEN];
+    double(*factor)[MOST_SEEN] = m->tried;
     const struct seen *order[MOST_SEEN];
     int chosen[MOST_FITTED], n = 0;
     for (int k = 0; k < m->count; k++) order[k] = &m->seen[k];
@@ -189,29 +194,30 @@ static void fit(struct model *m)
     m->rows = 0;
 }
 
+/* Element `n` of what the process has to say of point p, after those before. */
+static void reach_point(struct model *m, int p, int n)
+{
+    double sum = covariance(&m->kernel, place_of(m, n), m->place[p]);
+    for (int k = 0; k < n; k++) sum -= m->factor[n][k] * m->reach[p][k];
+    m->reach[p][n] = sum / m->factor[n][n];
+}
+
 /* Brings the factor, and what it says of the pool, up to all the points seen. */
 static void update(struct model *m)
 {
     see(m);
     if (m->fitted == 0 || m->count >= m->fitted + 1 + m->fitted / 8) fit(m);
-    int all[MOST_SEEN];
-    for (int k = 0; k < m->count; k++) all[k] = k;
     while (m->rows < m->count) {
         const int n = m->rows;
-        if (!factor_row(m, &m->kernel, m->factor, all, n)) {
+        if (!factor_row(m, &m->kernel, m->factor, NULL, n)) {
             /* More noise makes any such matrix positive. */
             m->parameter[m->request.space->knobs] += 1;
             m->kernel = kernel_of(m, m->parameter);
             m->rows = 0;
             continue;
         }
-        const double *place = place_of(m, n);
-        for (int p = 0; p < m->pool.count; p++) {
-            if (m->asked[p]) continue;
-            double sum = covariance(&m->kernel, place, m->place[p]);
-            for (int k = 0; k < n; k++) sum -= m->factor[n][k] * m->reach[p][k];
-            m->reach[p][n] = sum / m->factor[n][n];
-        }
+        for (int p = 0; p < m->pool.count; p++)
+            if (!m->asked[p]) reach_point(m, p, n);
         m->rows++;
     }
     double sum = 0, working = 0;
@@ -276,8 +282,8 @@ static int most_promising(struct model *m, double *gain)
             works += m->reach[p][k] * m->works[k];
             left -= m->reach[p][k] * m->reach[p][k];
         }
-        const double expected = fmin(fmax(works, LEAST_CHANCE), 1) * improvement(best, mean, sqrt((left > 0 ? left : 0) * m->variance + lasting)) *
-                                m->deviation;
+        const double chance = fmin(fmax(works, LEAST_CHANCE), 1), deviation = sqrt(fmax(left, 0) * m->variance + lasting);
+        const double expected = chance * chance * improvement(best, mean, deviation) * m->deviation;
         if (chosen < 0 || expected > *gain) {
             chosen = p;
             *gain = expected;
@@ -338,29 +344,66 @@ static void place_point(const struct model *m, int64_t number, double *place)
     }
 }
 
-/* What is expected in units of its deviation over the pool; nothing expected is the worst that is. */
-static void place_expected(struct model *m, int64_t usual)
+/* What is expected in units of its deviation in the pool; nothing expected is the worst that is. */
+static void place_expected(const struct model *m, double expected, double *place)
+{
+    if (expected == INFINITY) expected = m->expected_worst;
+    place[MOST_KNOBS] = m->expected_deviation > 1e-9 ? (expected - m->expected_mean) / m->expected_deviation : 0;
+}
+
+static void place_pool(struct model *m)
 {
     const int count = m->pool.count;
-    double most = -INFINITY, sum = 0, squares = 0, worst = 0;
-    int finite = 0;
-    for (int p = 0; p <= count; p++) {
-        double *expected = &m->place[p][MOST_KNOBS];
-        *expected = p < count ? m->pool.expected[p] : search_expected(&m->request, usual);
-        if (*expected == INFINITY) continue;
-        if (*expected > most) most = *expected;
-        sum += *expected;
-        finite++;
+    double most = -INFINITY, sum = 0, squares = 0;
+    int some = 0;
+    for (int p = 0; p < count; p++) {
+        if (m->pool.expected[p] == INFINITY) continue;
+        most = fmax(most, m->pool.expected[p]);
+        sum += m->pool.expected[p];
+        some++;
     }
-    worst = finite ? most : 0;
-    const double mean = finite ? (sum + worst * (count + 1 - finite)) / (count + 1) : 0;
-    for (int p = 0; p <= count; p++) {
-        double *expected = &m->place[p][MOST_KNOBS];
-        *expected = (*expected == INFINITY ? worst : *expected) - mean;
-        squares += *expected * *expected;
+    if (some > 0) {
+        m->expected_worst = most;
+        m->expected_mean = sum / some;
+        for (int p = 0; p < count; p++) {
+            const double off = m->pool.expected[p] - m->expected_mean;
+            if (m->pool.expected[p] < INFINITY) squares += off * off;
+        }
+        m->expected_deviation = sqrt(squares / some);
     }
-    const double deviation = sqrt(squares / (count + 1));
-    for (int p = 0; p <= count; p++) m->place[p][MOST_KNOBS] = deviation > 1e-9 ? m->place[p][MOST_KNOBS] / deviation : 0;
+    for (int p = 0; p < count; p++) {
+        place_point(m, m->pool.number[p], m->place[p]);
+        place_expected(m, m->pool.expected[p], m->place[p]);
+    }
+}
+
+/* Where the pool is but a part of the space, the neighbours of the best point come to it. */
+static void add_neighbours(struct model *m)
+{
+    const struct tune_space *space = m->request.space;
+    const struct seen *leader = &m->seen[0];
+    for (int k = 1; k < m->count; k++)
+        if (m->seen[k].score < leader->score) leader = &m->seen[k];
+    if (leader->number == m->explored || space_points(space) <= POOL) return;
+    m->explored = leader->number;
+    const struct tune_point centre = point_of(space, leader->number);
+    for (int step = 0; step < 2 * space->knobs && m->pool.count < POOL + NEIGHBOURS; step++) {
+        struct tune_point point = centre;
+        const int knob = step / 2, p = m->pool.count;
+        point.at[knob] += step % 2 ? 1 : -1;
+        if (point.at[knob] < 0 || point.at[knob] >= space->knob[knob].values) continue;
+        const int64_t number = point_number(space, &point);
+        bool known = number == m->usual;
+        for (int k = 0; k < p && !known; k++) known = m->pool.number[k] == number;
+        if (known) continue;
+        m->pool.number[p] = number;
+        m->pool.expected[p] = search_expected(&m->request, number);
+        m->asked[p] = false;
+        place_point(m, number, m->place[p]);
+        place_expected(m, m->pool.expected[p], m->place[p]);
+        for (int n = 0; n < m->rows; n++) reach_point(m, p, n);
+        m->pool.count++;
+    }
 }
 
 static void *model_open(struct arena *arena, const struct search_request *request, const char *argument, const struct options *o)
@@ -370,21 +413,23 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     struct model *m = arena_alloc(arena, sizeof *m);
     memset(m, 0, sizeof *m);
     m->request = *request;
-    m->pool = search_pool_make(arena, request, POOL);
-    const size_t count = (size_t)m->pool.count;
+    m->pool = search_pool_make(arena, request, POOL, NEIGHBOURS);
+    const size_t count = (size_t)m->pool.count + (space_points(request->space) > POOL ? NEIGHBOURS : 0);
     m->place = arena_alloc(arena, (count + 1) * sizeof *m->place);
     m->asked = arena_alloc(arena, (count + 1) * sizeof *m->asked);
     memset(m->asked, 0, (count + 1) * sizeof *m->asked);
     m->factor = arena_alloc(arena, MOST_SEEN * sizeof *m->factor);
+    m->tried = arena_alloc(arena, MOST_FITTED * sizeof *m->tried);
     m->reach = arena_alloc(arena, (count + 1) * sizeof *m->reach);
     const struct tune_point point = point_usual(request->space);
-    const int64_t usual = point_number(request->space, &point);
-    for (int p = 0; p < m->pool.count; p++) place_point(m, m->pool.number[p], m->place[p]);
-    place_point(m, usual, m->place[m->pool.count]);
-    place_expected(m, usual);
+    m->usual = point_number(request->space, &point);
+    m->explored = -1;
+    place_pool(m);
+    place_point(m, m->usual, m->usual_place);
+    place_expected(m, search_expected(request, m->usual), m->usual_place);
     m->design = 2 * request->space->knobs + 4;
     if (request->trials > 0 && m->design > request->trials / 3) m->design = (int)(request->trials / 3);
-    m->seen[m->count++] = (struct seen){.index = -1, .number = usual, .sure = true};
+    m->seen[m->count++] = (struct seen){.index = -1, .number = m->usual, .sure = true};
     for (int k = 0; k < PARAMETERS; k++) {
         double within;
         prior(m, k, &m->parameter[k], &within);
@@ -405,12 +450,11 @@ static struct seen *unsure(struct model *m, bool rivals)
     return found;
 }
 
-static bool model_next(void *state, struct tune_point *point, int *samples, bool *failed)
+static enum search_answer model_next(void *state, struct tune_point *point, int *samples)
 {
     enum { PATIENCE = 10 };
     static const double LEAST_GAIN = 0.001;
     struct model *m = state;
-    (void)failed;
     const bool ending = m->request.trials > 0 && m->trials >= m->request.trials - m->request.trials / 12;
     struct seen *again = m->turns >= m->design || ending ? unsure(m, ending) : NULL;
     m->trials++;
@@ -418,22 +462,23 @@ static bool model_next(void *state, struct tune_point *point, int *samples, bool
         again->sure = true;
         *point = point_of(m->request.space, again->number);
         *samples = SURE_SAMPLES;
-        return true;
+        return SEARCH_POINT;
     }
     int chosen = m->turns < m->design ? design_point(m) : -1;
     if (chosen < 0) {
         double gain;
+        add_neighbours(m);
         chosen = most_promising(m, &gain);
         m->idle = gain < LEAST_GAIN ? m->idle + 1 : 0;
-        if (m->request.trials <= 0 && m->idle >= PATIENCE) return false;
+        if (m->request.trials <= 0 && m->idle >= PATIENCE) return SEARCH_OVER;
     }
-    if (chosen < 0) return false;
+    if (chosen < 0) return SEARCH_OVER;
     m->turns++;
     m->asked[chosen] = true;
     m->now = chosen;
     *point = point_of(m->request.space, m->pool.number[chosen]);
     *samples = TRIAL_SAMPLES;
-    return true;
+    return SEARCH_POINT;
 }
 
 /* Every other one of the worse half: what is left still covers where they were. */
@@ -478,7 +523,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         const double off = log(result->sample[s].seconds / result->sample[s].usual) - sum;
         squares += off * off;
     }
-    seen->noise = result->samples > 1 ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
+    seen->noise = result->samples > 1 && isfinite(squares) ? 1.57 * squares / (result->samples - 1) / result->samples : 0;
     static const double SURE = 0.01;
     const struct tune_gain gain = tune_gain(result);
     seen->low = gain.low > 0 ? log(gain.low) : -INFINITY;

@@ -206,7 +206,7 @@ static bool receive_some(struct pipe_search *x)
     }
 }
 
-/* The next line, without its end, in the arena of none: malloc'd. NULL: there is none; *over says that it was the caller who would not wait. */
+/* The next line, of `length` bytes before its end, malloc'd. NULL after a message, or where the caller would wait no longer: *over. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -417,7 +417,7 @@ static void *pipe_open(struct arena *arena, const struct search_request *request
     return x;
 }
 
-static bool pipe_next(void *state, struct tune_point *point, int *samples, bool *failed)
+static enum search_answer pipe_next(void *state, struct tune_point *point, int *samples)
 {
     struct pipe_search *x = state;
     size_t length = 0;
@@ -425,9 +425,8 @@ static bool pipe_next(void *state, struct tune_point *point, int *samples, bool 
     char *line = next_line(x, &length, &over);
     const bool good = line && read_request(x, line, length, point, samples, &done);
     free(line);
-    *failed = !good && !done && !over;
     x->asked += good;
-    return good;
+    return good ? SEARCH_POINT : done || over ? SEARCH_OVER : SEARCH_FAILED;
 }
 
 const struct strategy search_pipe = {"pipe", pipe_open, pipe_next, pipe_tell, pipe_close};

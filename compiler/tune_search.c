@@ -61,14 +61,14 @@ static int by_expected(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int most)
+struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int most, int room)
 {
     const int64_t points = space_points(request->space);
     const struct tune_point usual_point = point_usual(request->space);
     const int64_t usual = point_number(request->space, &usual_point), seen = points <= most ? points : most;
     struct search_pool pool = {0};
-    pool.number = arena_alloc(arena, (size_t)(seen + 1) * sizeof *pool.number);
-    pool.expected = arena_alloc(arena, (size_t)(seen + 1) * sizeof *pool.expected);
+    pool.number = arena_alloc(arena, (size_t)(seen + room + 1) * sizeof *pool.number);
+    pool.expected = arena_alloc(arena, (size_t)(seen + room + 1) * sizeof *pool.expected);
     pool.ranked = arena_alloc(arena, (size_t)(seen + 1) * sizeof *pool.ranked);
     struct ranked *ranked = arena_alloc(arena, (size_t)(seen + 1) * sizeof *ranked);
     for (int64_t k = 0; k < seen; k++) {
@@ -117,18 +117,17 @@ static void *exhaustive_open(struct arena *arena, const struct search_request *r
         return NULL;
     }
     struct exhaustive *x = arena_alloc(arena, sizeof *x);
-    *x = (struct exhaustive){.space = request->space, .pool = search_pool_make(arena, request, MOST_EXHAUSTIVE)};
+    *x = (struct exhaustive){.space = request->space, .pool = search_pool_make(arena, request, MOST_EXHAUSTIVE, 0)};
     return x;
 }
 
-static bool exhaustive_next(void *state, struct tune_point *point, int *samples, bool *failed)
+static enum search_answer exhaustive_next(void *state, struct tune_point *point, int *samples)
 {
     struct exhaustive *x = state;
-    (void)failed;
-    if (x->told == x->pool.count) return false;
+    if (x->told == x->pool.count) return SEARCH_OVER;
     *point = point_of(x->space, x->pool.number[x->pool.ranked[x->told++]]);
     *samples = TRIAL_SAMPLES;
-    return true;
+    return SEARCH_POINT;
 }
 
 static const struct strategy search_exhaustive = {"exhaustive", exhaustive_open, exhaustive_next, learn_nothing, NULL};
@@ -151,18 +150,17 @@ static void *random_open(struct arena *arena, const struct search_request *reque
     return x;
 }
 
-static bool random_next(void *state, struct tune_point *point, int *samples, bool *failed)
+static enum search_answer random_next(void *state, struct tune_point *point, int *samples)
 {
     struct random *x = state;
-    (void)failed;
     int64_t number = x->usual;
     while (number == x->usual) {
-        if (x->next == x->points) return false;
+        if (x->next == x->points) return SEARCH_OVER;
         number = search_shuffled(x->seed, x->points, x->next++);
     }
     *point = point_of(x->space, number);
     *samples = TRIAL_SAMPLES;
-    return true;
+    return SEARCH_POINT;
 }
 
 static const struct strategy search_random = {"random", random_open, random_next, learn_nothing, NULL};
@@ -227,11 +225,13 @@ struct search *search_open(const char *name, const struct search_request *reques
 
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed)
 {
-    *failed = false;
+    enum search_answer answer = SEARCH_OVER;
     /* A command says itself when it is done, and is told when it asks for too much. */
-    if (s->strategy != &search_pipe && s->request.trials > 0 && s->asked >= s->request.trials) s->over = true;
-    if (!s->over) s->over = !s->strategy->next(s->state, point, samples, failed);
-    if (!s->over) s->asked++;
+    const bool enough = s->strategy != &search_pipe && s->request.trials > 0 && s->asked >= s->request.trials;
+    if (!s->over && !enough) answer = s->strategy->next(s->state, point, samples);
+    s->over = answer != SEARCH_POINT;
+    s->asked += !s->over;
+    *failed = answer == SEARCH_FAILED;
     return !s->over;
 }
 
