@@ -13,7 +13,7 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97}, {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
+enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4, LONGEST = 16384 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
@@ -27,6 +27,9 @@ struct sample { /* the arrays of one problem, and what the meaning makes of them
 struct checking {
     const struct options *o;
     struct product *p;
+    /* problems: those above, and one for each length from which the schedule has other loops, which the kernel meets alone */
+    struct problem_size *size;
+    int sizes;
     struct sample *sample;
     double *out;
     bool good;
@@ -278,8 +281,8 @@ static enum status check_kernel(struct checking *c)
     enum status status = kernel_load(c->p->spec->name, product_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
     double worst = 0;
-    for (int n = 0; n < SIZES && status == STATUS_DONE; n++) {
-        int error = run_kernel(loaded.kernel, &c->sample[n], &sizes[n], c->o->threads, c->out);
+    for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
+        int error = run_kernel(loaded.kernel, &c->sample[n], &c->size[n], c->o->threads, c->out);
         if (error) {
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
             status = STATUS_MACHINE;
@@ -292,31 +295,50 @@ static enum status check_kernel(struct checking *c)
     return status;
 }
 
+/* A few queries at every length, up to some, from which a target has other loops by the schedule. */
+static void find_sizes(struct checking *c)
+{
+    const struct product *p = c->p;
+    c->size = arena_alloc(p->arena, ((size_t)SIZES + (size_t)p->versions) * sizeof *c->size);
+    memcpy(c->size, sizes, sizeof sizes);
+    c->sizes = SIZES;
+    for (int k = 0; k < p->versions && p->spec->schedules > 1; k++) {
+        const int64_t from = p->version[k].from;
+        bool there = from < 1 || from > LONGEST;
+        for (int n = SIZES; n < c->sizes; n++) there |= c->size[n].n_k == from;
+        if (!there) c->size[c->sizes++] = (struct problem_size){.batch = 1, .kv_heads = 1, .members = 1, .n_q = 3, .n_k = from};
+    }
+}
+
 static enum status check_product(const struct options *o, struct product *p)
 {
     struct checking c = {.o = o, .p = p, .good = true};
     struct arena *arena = p->arena;
     uint64_t state = o->has_seed ? o->seed : 1;
     int64_t most = 0;
-    bool rounded = false;
-    for (int t = 0; t < p->compilations; t++) rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
-    c.sample = arena_alloc(arena, SIZES * sizeof *c.sample);
+    bool rounded = false, linear = false;
+    for (int t = 0; t < p->compilations; t++) {
+        rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
+        linear |= p->compilation[t]->linear;
+    }
+    find_sizes(&c);
+    c.sample = arena_alloc(arena, (size_t)c.sizes * sizeof *c.sample);
     printf("%s: %d sizes, n from 1 to 290, against the float64 interpreter\n", p->spec->name, SIZES);
-    for (int n = 0; n < SIZES; n++) {
+    for (int n = 0; n < c.sizes; n++) {
         struct sample *s = &c.sample[n];
-        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output], &sizes[n]);
+        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output], &c.size[n]);
         s->value_dim = p->spec->value_dim;
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
         if (s->elements > most) most = s->elements;
-        fill(s, p->graph, &sizes[n], n % 2 == 0 || p->compilation[p->compilations - 1]->linear, &state, arena);
-        const char *wrong = graph_eval(p->graph, &sizes[n], s->tensor, s->tensors, s->expected);
+        fill(s, p->graph, &c.size[n], n % 2 == 0 || linear, &state, arena);
+        const char *wrong = graph_eval(p->graph, &c.size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
             if (!isfinite(s->expected[k])) {
                 complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
                 return STATUS_INPUT;
             }
-        if (!wrong) wrong = find_allowed(s, p->graph, p->compilation[p->compilations - 1]->linear, rounded, &sizes[n], &state, arena);
+        if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c.size[n], &state, arena);
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;
@@ -325,7 +347,9 @@ static enum status check_product(const struct options *o, struct product *p)
     c.out = arena_alloc(arena, (size_t)most * sizeof(double));
     for (int t = 0; t < p->compilations && c.good; t++) {
         struct compilation again = *p->compilation[t];
-        printf(" %s%s, %s\n", again.target->name, again.target->multiplies_bf16 ? " with products of bf16" : "", again.linear ? "linear" : "quadratic");
+        printf(" %s%s, %s", again.target->name, again.target->multiplies_bf16 ? " with products of bf16" : "", again.linear ? "linear" : "quadratic");
+        if (again.schedule && again.schedule->from) printf(", the schedule from %lld keys on", (long long)again.schedule->from);
+        printf("\n");
         again.graph = build_graph(arena, p->spec, again.diagnostics);
         again.loops = NULL;
         passes_run(&again, check_pass, &c);

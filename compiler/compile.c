@@ -14,7 +14,7 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-static enum status write_depfile(const struct options *o, const char *stem, const char *const *made, int count, const char *file)
+static enum status write_depfile(const struct options *o, const char *stem, const char *const *made, int count, const char *file, const char *tuned)
 {
     struct text path = {0}, line = {0};
     if (o->depfile_path)
@@ -28,6 +28,8 @@ static enum status write_depfile(const struct options *o, const char *stem, cons
     }
     text_add(&line, ": ");
     depfile_name(&line, file);
+    if (tuned) text_add(&line, " ");
+    if (tuned) depfile_name(&line, tuned);
     text_add(&line, "\n");
     enum status status = write_whole(o, path.data, line.data, line.length);
     text_free(&path);
@@ -87,7 +89,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
         made[count] = arena_printf(p->arena, "%s.%s", stem.data, output_rows[k].name);
         status = write_whole(o, made[count++], output[k].data, output[k].length);
     }
-    if (status == STATUS_DONE && o->depfile && !o->to_stdout) status = write_depfile(o, stem.data, made, count, file);
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout) status = write_depfile(o, stem.data, made, count, file, p->tuned);
     for (int k = 0; k < OUTPUTS; k++) text_free(&output[k]);
     text_free(&stem);
     product_free(p);

@@ -151,6 +151,13 @@ struct knob {
     int64_t value;
     struct position at, value_at;
 };
+/* An entry of `schedule:`. */
+struct schedule {
+    int64_t from; /* keys that it holds from; 0: the first, or the only one */
+    struct knob *knob;
+    int knobs;
+};
+enum { MOST_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
     struct prepare *prepare;
@@ -166,8 +173,8 @@ struct spec {
     enum dtype dtype;
     enum algorithm_kind algorithm;
     unsigned emit;
-    struct knob *knob; /* schedule */
-    int knobs;
+    struct schedule *schedule; /* ascending */
+    int schedules;             /* 0: all is the compiler's choice */
 };
 /* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names it).
    `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
@@ -263,17 +270,21 @@ bool target_runs(const struct target *t);           /* on this machine */
 const struct target *target_of_bf16(const struct target *t);
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
-enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 4 * MAX_TARGETS };
+enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 4 * MAX_TARGETS * MOST_SCHEDULES };
 
 /* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
 struct compilation {
     const struct spec *spec;
     const struct target *target;
     struct diagnostics *diagnostics;
+    const struct schedule *schedule; /* NULL: no knob is set */
     const struct graph *meaning; /* before the first pass */
     struct graph *graph;
     struct loops *loops; /* from the lower pass on */
     int64_t tile_q, tile_k; /* queries and keys of a tile */
+    int64_t part;           /* features of a part */
+    bool open_chunk, parts; /* the chunk's length is free; features come in parts */
+    int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (emit_block.c) */
     bool linear;            /* asked for the linear form; else the quadratic one */
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
     int64_t reach;          /* the chunks before a query's own that its state is of; 0: all */
@@ -315,6 +326,7 @@ struct machine;
 /* Compiles what measures it. NULL after a message, and *status. */
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
 void machine_close(struct machine *m);
+const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
 /* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, and `again`
@@ -357,7 +369,7 @@ extern const int pass_count;
 typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
 /* Runs the pipeline and verifies after every pass; false after an error (reported) or when the hook stopped. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
-/* The value of a knob of the spec's schedule, or `otherwise`. */
+/* The value of a knob of the compilation's schedule, or `otherwise`. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
 /* ---- integers over the current ranges of axes (interval.c) ---- */
@@ -411,13 +423,16 @@ const struct expr *region_reached(struct module *m, const struct expr *region);
 /* ---- emitted C (emit.c: the files; emit_tasks.c: functions; emit_loops.c: statements; emit_expr.c: maps; emit_address.c: numbers and addresses;
    emit_vector.c: vector types and functions) ---- */
 
-/* The compilations of a product. `command` is the reproducing command. Standalone files include no header of attnc. */
-void emit_source(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *file);
-void emit_header(const struct compilation *c, const char *command, bool standalone, struct text *out);
+/* The code of a product for all its targets, or for one. `command` is the reproducing command. Standalone files include no header of attnc. */
+struct product;
+void emit_source(const struct product *p, const struct target *only, const char *command, struct text *file);
+void emit_header(const struct product *p, const char *command, struct text *out);
+/* How a compilation uses the registers: rows, vectors, unroll; and what its functions' names end in, where some are for other blocks. (emit_block.c) */
+void emit_block(struct compilation *c);
+const char *emit_suffix(const struct compilation *c);
 /* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls, static. (standalone.c) */
 void standalone_types(struct text *out);
 void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
-struct product;
 /* NAME.dot, NAME.json (false: no memory) and NAME.py (emit_dot.c, emit_json.c, emit_python.c). */
 void emit_dot_file(const struct product *p, struct text *out);
 bool emit_json(const struct product *p, struct text *out);
@@ -441,6 +456,7 @@ struct emitter {
     struct module *m;
     const char *suffix, *real; /* "v4", "float" */
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
+    int unroll;                /* vectors of a map at a time */
     bool uses[EXPR_OPS];       /* vector functions that the code calls */
     struct product_function **products; /* a list that the compilations for a target share */
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
@@ -472,7 +488,8 @@ const char *emit_real(enum dtype dtype);   /* the C type of what is computed wit
 const char *emit_stored(enum dtype dtype); /* the C type of such an element */
 /* The functions of one compilation (emit_tasks.c). */
 void emit_tasks(struct emitter *x, struct text *out);
-/* "linear" or "rows", in their names. */
+/* The name of a function of a compilation: NAME_part_v4, or NAME_part_from4096_v4. What does the work of a call is "linear" or "rows". */
+const char *emit_function(const struct compilation *c, const char *part);
 const char *emit_form(const struct compilation *c);
 /* Whether the functions are the parallel loops on a head, one after the other. */
 bool emit_in_phases(const struct loops *l);
@@ -532,6 +549,9 @@ struct loaded_code {
    Reports to standard error; returns STATUS_DONE or STATUS_MACHINE. */
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out);
 void code_unload(struct loaded_code *code);
+/* The first line that the C compiler says of its version; NULL after a message. */
+struct options;
+const char *compiler_version(struct arena *arena, const struct options *o);
 struct attn_kernel;
 struct loaded_kernel {
     struct loaded_code code;
@@ -570,9 +590,9 @@ enum output {
     OUTPUTS
 };
 struct options {
-    bool quiet, color, to_stdout, depfile, show_passes, standalone;
+    bool quiet, color, to_stdout, depfile, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* 1 << enum output of each */
+    unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: products have no text */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* by --target */
@@ -580,6 +600,11 @@ struct options {
     /* bench and explain, as they were written; NULL: not there (bench_options.c). Files may be "-", standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
     bool machine;
+    /* tune, as they were written (tune_options.c) */
+    const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report;
+    bool resume, query;
+    const char *const *shape;
+    int shapes;
     bool has_seed;
     uint64_t seed;
     const char *const *set;
@@ -587,16 +612,34 @@ struct options {
     const char *const *file; /* operands */
     int files;
 };
+/* What a target's code has without a schedule; NULL: there is no such form. */
+struct usual {
+    const struct target *target;
+    struct compilation *quadratic, *linear;
+    int64_t crossover; /* keys from which on the linear form is taken, where both are there */
+};
+/* What runs from so many keys on. */
+struct version {
+    const struct compilation *c;
+    int64_t from;
+    int together; /* which heads all threads work on together */
+};
 /* Everything from one spec file: read, checked, compiled for every target, emitted. */
 struct product {
     struct arena *arena;
     struct spec *spec;
     struct graph *graph; /* before the first pass */
-    struct compilation *compilation[MAX_COMPILATIONS + 1]; /* for each target the quadratic form, the linear one, or both in this order */
+    /* For each target and entry of the schedule the quadratic form, the linear one, or both in this order; of equal ones the first. */
+    struct compilation *compilation[MAX_COMPILATIONS + 1];
     int compilations;
+    struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
+    int versions;
+    struct usual usual[2 * MAX_TARGETS];
+    int usuals;
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
     const char *command; /* that makes the same output */
+    const char *tuned; /* the file that the schedule is from, or NULL */
     struct text source, header, source_here;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
@@ -604,6 +647,18 @@ struct product *product_make(const char *file, const struct options *o, enum sta
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
 const char *product_source_here(struct product *p, const struct options *o);
 void product_free(struct product *p);
+/* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
+bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
+                   struct diagnostics *schedule);
+/* The text of a spec; else a message. It ends with a 0 that is not counted. */
+enum status read_spec_file(const char *path, const struct options *o, struct text *out);
+/* --tuned: gives the product the schedule of the tuned spec beside its own, for whose errors there are diagnostics then. False after a message, or with
+   errors in these; *status, where the spec is not to blame. (tuned.c) */
+bool tuned_schedule(struct product *p, const char *spec, const struct options *o, struct diagnostics **d, enum status *status);
+/* What is taken for every length without a schedule on this machine, or else on the first target. */
+const struct usual *product_usual(const struct product *p);
+/* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
+const char *product_meaning_hash(const struct product *p);
 /* What the kernel runs on a machine whose best target is t, for so many keys; NULL: it was not made for that. */
 const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys);
 /* Writes a file whole or not at all. */
@@ -613,6 +668,8 @@ void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 
 int command_bench(const struct options *o);
 extern const char bench_help[];
+int command_tune(const struct options *o);
+extern const char tune_help[];
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

@@ -118,8 +118,9 @@ static void params_struct(const struct compilation *c, struct text *out)
 
 /* ---- NAME.h ---- */
 
-void emit_header(const struct compilation *c, const char *command, bool standalone, struct text *out)
+void emit_header(const struct product *p, const char *command, struct text *out)
 {
+    const struct compilation *c = p->compilation[0];
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype), *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION, harmless(c->graph->module->arena, command));
     if (*c->spec->description) comment_text(c->graph->module->arena, out, c->spec->description, 3);
@@ -129,7 +130,7 @@ void emit_header(const struct compilation *c, const char *command, bool standalo
         (long long)c->spec->head_dim, (long long)c->spec->head_dim, (long long)c->spec->value_dim, (long long)c->spec->value_dim, dtype_name(c->spec->dtype));
     text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
     text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
-    if (standalone)
+    if (p->standalone)
         standalone_types(out);
     else
         text_add(out, "#include <attnrt.h>\n");
@@ -139,7 +140,8 @@ void emit_header(const struct compilation *c, const char *command, bool standalo
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths. */\n");
+    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads%s. */\n",
+             p->versions > 0 && p->version[p->versions - 1].from > 0 ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
     text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,
@@ -149,6 +151,15 @@ void emit_header(const struct compilation *c, const char *command, bool standalo
 }
 
 /* ---- NAME.c ---- */
+
+/* What one file has: the code of all targets of a product, or of one. */
+struct emission {
+    const struct product *p;
+    const struct compilation *const *c;
+    const struct version *version;
+    int compilations, versions;
+    const char *command;
+};
 
 /* Whether some products need the processor's own instructions. */
 static bool any_paired(const struct compilation *const *c, int compilations)
@@ -202,19 +213,52 @@ static int same_target(const struct compilation *const *c, int compilations)
     return count;
 }
 
-/* The compilations behind those for a target that multiplies bf16, with which the list may begin. */
-static const struct compilation *const *plain(const struct compilation *const *c, int compilations)
+/* How many versions from the first on are for its target. */
+static int same_versions(const struct version *v, int versions)
 {
-    int bf16 = same_target(c, compilations);
-    return c[0]->target->multiplies_bf16 && bf16 < compilations ? c + bf16 : c;
+    int count = 1;
+    while (count < versions && v[count].c->target == v[0].c->target) count++;
+    return count;
+}
+
+/* From how many keys on the last target takes the linear form, however many there are; 0: from none, or from the first on. */
+static int64_t linear_from(const struct emission *e)
+{
+    int64_t from = 0;
+    for (int k = 0; k < e->versions; k++) {
+        const struct version *v = &e->version[k];
+        if (v->c->target != e->version[e->versions - 1].c->target) continue;
+        if (!v->c->linear)
+            from = 0;
+        else if (!from)
+            from = v->from;
+    }
+    return from;
+}
+
+/* For which keys a compilation is taken, where the schedule has several entries: ", from 1 to 4095 keys and from 8192 keys on". */
+static void lengths_of(const struct emission *e, const struct compilation *c, struct text *out)
+{
+    const char *before = ",";
+    for (int k = 0; k < e->versions; k++) {
+        if (e->version[k].c != c) continue;
+        const bool last = k + 1 == e->versions || e->version[k + 1].c->target != c->target;
+        text_add(out, "%s from %lld", before, (long long)(e->version[k].from ? e->version[k].from : 1));
+        if (last)
+            text_add(out, " keys on");
+        else
+            text_add(out, " to %lld keys", (long long)e->version[k + 1].from - 1);
+        before = " and";
+    }
 }
 
 /* The comment on top. */
-static void heading(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *out)
+static void heading(const struct emission *e, struct text *out)
 {
+    const struct compilation *const *c = e->c;
     const struct spec *spec = c[0]->spec;
     struct arena *arena = c[0]->graph->module->arena;
-    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, harmless(arena, command));
+    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, harmless(arena, e->command));
     if (*spec->description) comment_text(arena, out, spec->description, 3);
     text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
@@ -224,33 +268,34 @@ static void heading(const struct compilation *const *c, int compilations, const 
     text_add(out,
              "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running maximum need no step across\n"
              "   lanes. Sums over a tile of keys start from zero and are added to what came before. Keys no query of the tile sees are skipped.\n");
-    const struct compilation *const *others = plain(c, compilations);
-    for (int k = 0; k < compilations; k++)
+    const int64_t from = linear_from(e);
+    for (int k = 0; k < e->compilations; k++)
         if (c[k]->features) {
             text_add(out,
                      "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of %lld x %lld numbers that queries meet.\n",
-                     c[k]->spec->algorithm == ALGORITHM_AUTO
-                         ? arena_printf(c[k]->graph->module->arena, " from %lld keys on", (long long)crossover_length(others[0], others[1]))
-                         : "",
-                     (long long)c[k]->features, (long long)c[k]->features, (long long)spec->value_dim + 1);
+                     from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features, (long long)c[k]->features,
+                     (long long)spec->value_dim + 1);
             break;
         }
-    for (int k = 0; k < compilations; k++)
-        text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread\n", c[k]->target->name,
+    for (int k = 0; k < e->compilations; k++) {
+        text_add(out, "     %-10s %-9s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread", c[k]->target->name,
                  c[k]->linear ? "linear" : "quadratic", loops_paired(c[k]->loops) ? " with products of bf16," : "", (long long)c[k]->tile_q,
                  (long long)c[k]->tile_k, (long long)loops_bytes(c[k]->loops));
-    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name, standalone ? "" : " -lattnrt");
+        if (spec->schedules > 1) lengths_of(e, c[k], out);
+        text_add(out, "\n");
+    }
+    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name, e->p->standalone ? "" : " -lattnrt");
 }
 
 /* Standalone, the header stands in the source, so that it needs no other file. */
-static void includes(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *out)
+static void includes(const struct emission *e, struct text *out)
 {
-    if (standalone)
-        emit_header(c[0], command, true, out);
+    if (e->p->standalone)
+        emit_header(e->p, e->command, out);
     else
-        text_add(out, "#include \"%s.h\"\n", c[0]->spec->name);
+        text_add(out, "#include \"%s.h\"\n", e->p->spec->name);
     text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
-             any_paired(c, compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
+             any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
 }
 
 static void preamble(const struct compilation *const *c, int compilations, struct text *out)
@@ -327,8 +372,8 @@ static const char *guard_of(const struct compilation *const *c, int k)
     return guard;
 }
 
-/* The compilations of one target: their rows functions, behind the vector functions that they share. */
-static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
+/* The compilations of a target with one register block: their functions, behind the vector functions that they share. */
+static void one_block(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
@@ -337,11 +382,11 @@ static void one_target(const struct compilation *const *c, int count, const char
     struct emitter shared = {.c = c[0],
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
-                             .suffix = t->suffix,
+                             .suffix = emit_suffix(c[0]),
                              .real = emit_real(c[0]->spec->dtype),
                              .lanes = t->vector_bytes / element,
-                             .vectors = t->registers >= 32 ? 4 : 2,
-                             .rows = 6,
+                             .vectors = c[0]->vectors,
+                             .rows = c[0]->rows,
                              .products = &products,
                              .out = out};
     for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
@@ -350,6 +395,7 @@ static void one_target(const struct compilation *const *c, int count, const char
         x.c = c[k];
         x.l = c[k]->loops;
         x.m = c[k]->loops->module;
+        x.unroll = c[k]->unroll;
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
         memcpy(shared.uses, x.uses, sizeof shared.uses);
@@ -361,9 +407,10 @@ static void one_target(const struct compilation *const *c, int count, const char
         shared.uses_slope |= x.uses_slope;
         shared.uses_paired |= x.uses_paired;
     }
-    text_add(out, "/* ==== %s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "");
+    text_add(out, "/* ==== %s%s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "",
+             strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");
     if (*guard) text_add(out, "#if %s\n", guard);
-    if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", t->suffix, t->attribute);
+    if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
     emit_vector_functions(&shared);
     emit_products(&shared, out);
     text_append(out, rows.data, rows.length);
@@ -372,49 +419,73 @@ static void one_target(const struct compilation *const *c, int count, const char
     text_free(&rows);
 }
 
-static void choice(const struct compilation *const *c, int compilations, struct text *out)
+/* The compilations of one target, block by block. */
+static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
-    bool phases = any_in_phases(c, compilations);
-    const struct compilation *const *others = plain(c, compilations);
-    struct arena *arena = c[0]->graph->module->arena;
+    const struct compilation *block[MAX_COMPILATIONS];
+    for (int k = 0; k < count; k++) {
+        int members = 0;
+        bool before = false;
+        for (int n = 0; n < count; n++) {
+            if (strcmp(emit_suffix(c[n]), emit_suffix(c[k])) != 0) continue;
+            before |= n < k;
+            block[members++] = c[n];
+        }
+        if (!before) one_block(block, members, guard, out);
+    }
+}
+
+/* The versions of one target, the one for the longest sequences first. */
+static void returns(const struct version *v, int count, int deeper, bool phases, struct text *out)
+{
+    for (int n = count - 1; n >= 0; n--) {
+        const struct compilation *c = v[n].c;
+        const struct loops *l = c->loops;
+        text_add(out, "%*s    ", deeper, "");
+        if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
+        text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)),
+                 (long long)emit_tasks_of(l), (long long)l->workspace);
+        if (emit_in_phases(l))
+            text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
+        if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].together);
+        text_add(out, "};\n");
+    }
+}
+
+static void choice(const struct emission *e, struct text *out)
+{
+    const bool phases = any_in_phases(e->c, e->compilations);
     text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
     if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
     text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
                   "    size_t own;   /* bytes of workspace a thread */\n");
     if (phases)
-        text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n");
-    text_add(out, "};\n\n");
-    bool both = c[0]->target == c[compilations - 1]->target ? compilations > 1 : c[1]->target == c[0]->target, certain = false;
-    if (both)
-        text_add(out, "/* Above this many keys the linear form takes less work%s. */\nenum { CROSSOVER = %lld%s };\n\n",
-                 others == c ? "" : "; and than products of bf16", (long long)crossover_length(others[0], others[1]),
-                 others == c ? "" : arena_printf(arena, ", CROSSOVER_OF_BF16 = %lld", (long long)crossover_length(c[0], c[1])));
-    text_add(out, "static struct version version(int64_t n_k)\n{\n%s", both ? "" : "    (void)n_k;\n");
-    for (int k = 0, count; k < compilations && !certain; k += count) {
-        const struct target *m = c[k]->target;
-        count = same_target(c + k, compilations - k);
-        const char *guard = guard_of(c, k);
+        text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n"
+                      "    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */\n");
+    bool used = true, any = false, certain = false;
+    for (int k = 0, count; k < e->versions; k += count) {
+        count = same_versions(e->version + k, e->versions - k);
+        used &= count > 1;
+        any |= count > 1;
+    }
+    text_add(out, "};\n\n%sstatic struct version version(int64_t n_k)\n{\n%s",
+             !any                    ? ""
+             : e->p->spec->schedules ? "/* By the number of keys, as the schedule says. */\n"
+                                     : "/* By the number of keys: with more the linear form takes less work. */\n",
+             used ? "" : "    (void)n_k;\n");
+    for (int k = 0, compilation = 0, count; k < e->versions && !certain; k += count) {
+        const struct target *m = e->version[k].c->target;
+        count = same_versions(e->version + k, e->versions - k);
+        const char *guard = guard_of(e->c, compilation);
         if (*guard) text_add(out, "#if %s\n", guard);
-        int deeper = 0;
         if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
-        if (*m->supported) deeper = 4;
-        for (int n = count - 1; n >= 0; n--) {
-            const struct compilation *one = c[k + n];
-            const struct loops *l = one->loops;
-            text_add(out, "%*s    %sreturn (struct version){.%s = %s_%s_%s, .tile = %lld, .own = %lld", deeper, "",
-                     n == 0                              ? ""
-                     : m->multiplies_bf16 && others != c ? "if (n_k >= CROSSOVER_OF_BF16) "
-                                                         : "if (n_k >= CROSSOVER) ",
-                     emit_in_phases(l) ? "head" : "rows", one->spec->name, emit_form(one), m->suffix, (long long)emit_tasks_of(l), (long long)l->workspace);
-            if (emit_in_phases(l))
-                text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
-            text_add(out, "};\n");
-        }
+        returns(e->version + k, count, *m->supported ? 4 : 0, phases, out);
         if (*m->supported && count > 1) text_add(out, "    }\n");
         if (*guard) text_add(out, "#endif\n");
         certain = certain_target(m);
+        compilation += same_target(e->c + compilation, e->compilations - compilation);
     }
-    if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", both ? "    (void)n_k;\n" : "");
+    if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", used ? "    (void)n_k;\n" : "");
     text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n",
              phases ? " + v->shared + v->slots * v->slot" : "");
 }
@@ -535,7 +606,9 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
              "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n",
              phases ? "!this.rows && !this.head" : "!this.rows");
     if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
-    if (phases) text_add(out, "    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */\n");
+    if (phases)
+        text_add(out, "    int64_t alone = tasks; /* the heads behind these are all threads' together */\n"
+                      "    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;\n");
     text_add(out,
              "    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */\n"
              "#ifdef _OPENMP\n#pragma omp parallel num_threads(threads)\n#endif\n    {\n"
@@ -583,11 +656,19 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
         name, name, ATTNC_VERSION, described(c->spec->dtype), D, E, params, params ? "param" : "NULL", name, name, name);
 }
 
-void emit_source(const struct compilation *const *c, int compilations, const char *command, bool standalone, struct text *file)
+void emit_source(const struct product *p, const struct target *only, const char *command, struct text *file)
 {
+    const struct compilation *c[MAX_COMPILATIONS];
+    struct version version[MAX_COMPILATIONS];
+    int compilations = 0, versions = 0;
+    for (int k = 0; k < p->compilations; k++)
+        if (!only || p->compilation[k]->target == only) c[compilations++] = p->compilation[k];
+    for (int k = 0; k < p->versions; k++)
+        if (!only || p->version[k].c->target == only) version[versions++] = p->version[k];
+    const struct emission emission = {p, c, version, compilations, versions, command}, *const e = &emission;
     struct text code = {0}, *const out = &code;
-    heading(c, compilations, command, standalone, file);
-    includes(c, compilations, command, standalone, file);
+    heading(e, file);
+    includes(e, file);
     preamble(c, compilations, out);
     bool certain = false;
     for (int k = 0; k < compilations; k++) certain |= certain_target(c[k]->target);
@@ -596,9 +677,9 @@ void emit_source(const struct compilation *const *c, int compilations, const cha
         count = same_target(c + k, compilations - k);
         one_target(c + k, count, guard_of(c, k), out);
     }
-    choice(c, compilations, out);
+    choice(e, out);
     entry_points(c[0], any_in_phases(c, compilations), out);
-    if (standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
+    if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
     text_append(file, code.data, code.length);
     text_free(&code);
 }

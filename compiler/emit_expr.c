@@ -372,7 +372,8 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                       *times ? format(n, "(%s%s)", times, x->m->axis[axis].name) : x->m->axis[axis].name);
     }
     if (!linear) return as_real(n, term_of(n, e, level));
-    struct term start = name_term(n, as_real(n, term_of(n, base, LEVEL_LANE)), LEVEL_LANE, format(n, "t_%d", x->temporaries++));
+    struct term start = as_real(n, term_of(n, base, LEVEL_LANE)); /* before its own name is counted */
+    start = name_term(n, start, LEVEL_LANE, format(n, "t_%d", x->temporaries++));
     return (struct term){format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
@@ -628,7 +629,7 @@ static int vectors_at_a_time(const struct nest *n, int outer)
         }
         vectors = to->extent[to->rank - 1] / x->lanes;
     }
-    int most = x->vectors;
+    int most = x->unroll;
     while (vectors % most) most--;
     return most;
 }

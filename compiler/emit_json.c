@@ -1,5 +1,6 @@
 /* NAME.json: what was made of a spec, for other programs. */
 #include "graph_view.h"
+#include "knobs.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -48,6 +49,14 @@ static const struct compilation *linear_form(const struct product *p)
     return NULL;
 }
 
+/* From how many keys on the first target takes the linear form first; 0: it has one form. */
+static int64_t first_linear(const struct product *p)
+{
+    for (int k = 0; k < p->versions && p->version[k].c->target == p->compilation[0]->target; k++)
+        if (p->version[k].c->linear) return k > 0 ? p->version[k].from : 0;
+    return 0;
+}
+
 static json_t *algorithm(const struct product *p)
 {
     const struct compilation *first = p->compilation[0], *linear = linear_form(p);
@@ -57,11 +66,12 @@ static json_t *algorithm(const struct product *p)
     if (pairs && linear) json_array_append_new(forms, json_string("linear"));
     const char *why = !pairs                     ? "no query meets a key: queries meet sums over all keys"
                       : linear && !first->linear ? "the weight has finite features, and its linear form takes less work from the crossover on"
-                      : linear                   ? "'algorithm: linear' asks for the linear form alone"
-                      : p->why_quadratic         ? p->why_quadratic
-                                                 : "'algorithm: quadratic' asks for no linear form";
+                      : linear && p->spec->algorithm == ALGORITHM_AUTO ? "the schedule takes the linear form for every length"
+                      : linear                                         ? "'algorithm: linear' asks for the linear form alone"
+                      : p->why_quadratic                               ? p->why_quadratic
+                                                                       : "'algorithm: quadratic' asks for no linear form";
     json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
-                             linear && !first->linear ? json_integer(crossover_length(first, linear)) : json_null(), "features",
+                             first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
                              linear && pairs ? json_integer(linear->features) : json_null(), "state_bytes", json_null(), "chunk", json_null());
     if (!linear || !pairs) return made;
     json_object_set_new(made, "state_bytes", json_integer(linear->features * (p->spec->value_dim + 1) * dtype_bytes(dtype_of_sums(p->spec->dtype))));
@@ -75,10 +85,11 @@ static json_t *kernels(const struct product *p)
     json_t *list = json_array();
     for (int k = 0; k < p->compilations; k++) {
         const struct compilation *c = p->compilation[k];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I}", "target", c->target->name, "form", c->linear ? "linear" : "quadratic",
-                                              "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes", c->target->vector_bytes, "registers",
-                                              c->target->registers, "tile_q", (json_int_t)c->tile_q, "tile_k", (json_int_t)c->tile_k,
-                                              "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name, "form",
+                                              c->linear ? "linear" : "quadratic", "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes",
+                                              c->target->vector_bytes, "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q, "tile_k",
+                                              (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll", c->unroll, "workspace_bytes_a_thread",
+                                              (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
@@ -138,10 +149,47 @@ static json_t *functions(const struct product *p)
     return made;
 }
 
+/* What is set, or usual, for the first kernel. */
+static json_t *taken(const struct product *p)
+{
+    json_t *made = json_object();
+    struct tune_knob knob;
+    const char *why_not;
+    for (int k = 0; k < KNOBS; k++)
+        if (knob_about(&p->usual[0], NULL, 0, k, &knob, &why_not)) json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
+    return made;
+}
+
+/* The knobs of the spec, with the values that are usual on the first target for short sequences and for long ones. */
 static json_t *knobs(const struct product *p)
 {
-    const struct compilation *c = p->compilation[0];
-    return json_pack("{s:I, s:I}", "tile_q", (json_int_t)c->tile_q, "tile_k", (json_int_t)c->tile_k);
+    json_t *list = json_array();
+    struct tune_knob knob, far;
+    const char *why_not;
+    for (int k = 0; k < KNOBS; k++) {
+        const struct usual *u = &p->usual[0];
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &why_not) || !knob_about(u, u->linear, 0, k, &far, &why_not)) continue;
+        const struct knob_row *row = &knob_table[k];
+        json_t *values = json_array();
+        for (int v = 0; v < knob.values; v++) json_array_append_new(values, json_integer(knob.value[v]));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "name", row->name, "says", row->says, "least", (json_int_t)row->low,
+                                              "most", (json_int_t)row->high, "multiple_of", (json_int_t)row->multiple, "usual",
+                                              (json_int_t)knob.value[knob.usual], "usual_linear", (json_int_t)far.value[far.usual], "values", values));
+    }
+    return list;
+}
+
+/* Which kernel, by its place among the kernels, runs from how many keys on, on its target. */
+static json_t *versions(const struct product *p)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < p->versions; k++) {
+        int kernel = 0;
+        while (p->compilation[kernel] != p->version[k].c) kernel++;
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:i}", "target", p->version[k].c->target->name, "from", (json_int_t)p->version[k].from, "kernel", kernel));
+    }
+    return list;
 }
 
 bool emit_json(const struct product *p, struct text *out)
@@ -156,12 +204,12 @@ bool emit_json(const struct product *p, struct text *out)
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}", "name", spec->name,
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o}", "name", spec->name,
                              "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype", dtype_name(spec->dtype), "head_dim",
                              (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim, "inputs", arrays(p, GRAPH_INPUT), "output", output,
-                             "parameters", arrays(p, GRAPH_PARAM), "seed", seed, "functions", functions(p), "algorithm", algorithm(p), "schedule", knobs(p),
-                             "kernels", kernels(p), "pair", "flops_in_products", (json_int_t)products, "scalar_operations", (json_int_t)scalars, "graph",
-                             graph(p));
+                             "parameters", arrays(p, GRAPH_PARAM), "seed", seed, "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p),
+                             "knobs", knobs(p), "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products,
+                             "scalar_operations", (json_int_t)scalars, "graph", graph(p));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);

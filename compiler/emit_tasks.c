@@ -166,6 +166,13 @@ const char *emit_form(const struct compilation *c)
     return c->linear ? "linear" : "rows";
 }
 
+const char *emit_function(const struct compilation *c, const char *part)
+{
+    struct arena *arena = c->graph->module->arena;
+    const char *from = c->schedule && c->schedule->from ? arena_printf(arena, "_from%lld", (long long)c->schedule->from) : "";
+    return arena_printf(arena, "%s_%s%s_%s", c->spec->name, part, from, emit_suffix(c));
+}
+
 /* What stands in front of "static": the target. */
 static const char *target_of(const struct emitter *x)
 {
@@ -253,7 +260,7 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     x->out = body;
     emit_statements(x, turns.body);
     text_add(out, "/* %s */\n", says);
-    const char *function_name = arena_printf(x->m->arena, "%s_%s_%s", x->c->spec->name, name, x->suffix);
+    const char *function_name = emit_function(x->c, name);
     function(x, heads, &turns, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, const struct part *part, int64_t turn)", function_name),
              out);
     text_add(out, "\n");
@@ -301,8 +308,7 @@ static void phases(struct emitter *x, struct text *out)
         text_add(lead, "    }\n");
     }
     text_add(out, "/* All of a head: every thread whose part this is calls it. */\n");
-    const char *head = arena_printf(x->m->arena, "%s_%s_%s(const struct call *call, int64_t task, struct part *part)", x->c->spec->name, emit_form(x->c),
-                                    x->suffix);
+    const char *head = arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)", emit_function(x->c, emit_form(x->c)));
     struct chain none = {0, {NULL}, NULL};
     x->out = lead;
     function(x, &none, NULL, head, out);
@@ -336,8 +342,7 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->indent = 4;
     emit_statements(x, heads.body);
     text_add(out, "/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */\n");
-    function(x, &heads, NULL,
-             arena_printf(x->m->arena, "%s_%s_%s(const struct call *call, int64_t task, unsigned char *work)", x->c->spec->name, emit_form(x->c), x->suffix),
+    function(x, &heads, NULL, arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)", emit_function(x->c, emit_form(x->c))),
              out);
     text_free(body);
 }

@@ -347,7 +347,7 @@ static void products(struct emitter *x, const char *const *pairs, size_t bytes, 
                             "$BY_PARAMETER", of_bf16 ? ", const float by" : "",
                             "$BY_ARGUMENT",  of_bf16 ? ", by" : "",
                             "$BY_SUM",       of_bf16 ? " * by" : "",
-                            "$CASES",        cases.data};
+                            "$CASES",        cases.data ? cases.data : ""};
     const char *all[MOST];
     memcpy(all, own, sizeof own);
     memcpy(all + OWN, pairs, bytes);

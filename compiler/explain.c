@@ -1,5 +1,6 @@
 /* attnc explain: what the compiler understood and chose, and what it costs. */
 #include "bench.h"
+#include "knobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +77,9 @@ static void explain_states(const struct compilation *c)
 
 static void explain_algorithm(const struct product *p)
 {
-    const struct compilation *first = p->compilation[0], *linear = first->linear                                    ? first
-                                                                   : p->compilation[1] && p->compilation[1]->linear ? p->compilation[1]
-                                                                                                                    : NULL;
+    const struct compilation *first = p->compilation[0], *linear = NULL;
+    for (int k = p->compilations - 1; k >= 0; k--)
+        if (p->compilation[k]->linear && p->compilation[k]->target == first->target) linear = p->compilation[k];
     if (!graph_has_pairs(p->graph)) {
         section("Algorithm: linear as it stands");
         printf("  no query meets a key: queries meet sums over all keys\n");
@@ -102,8 +103,13 @@ static void explain_algorithm(const struct product *p)
     count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
     printf("  %.0f FLOPs for each token and head, whatever the length\n", counts.flops / (double)many);
     printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
-    if (!first->linear)
-        printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)crossover_length(first, linear),
+    int64_t from = 0;
+    for (int k = p->versions - 1; k >= 0; k--)
+        if (p->version[k].c == linear) from = p->version[k].from;
+    if (!first->linear && p->spec->schedules)
+        printf("  crossover: by the schedule the linear form is taken from %lld keys on\n", (long long)from);
+    else if (!first->linear)
+        printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)from,
                loops_paired(first->loops) ? ", with products of bf16 in the quadratic one" : "");
 }
 
@@ -182,6 +188,37 @@ static void explain_costs(const struct product *p, const struct costs *costs)
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
 }
 
+/* The knobs that do something for the spec, with what is usual on the first target, and what the schedule sets. */
+static void explain_knobs(const struct product *p)
+{
+    const struct usual *u = &p->usual[0];
+    struct tune_knob knob, far;
+    const char *why_not;
+    section("Knobs of schedule:");
+    for (int k = 0; k < KNOBS; k++) {
+        if (!knob_about(u, u->quadratic, 0, k, &knob, &why_not)) continue;
+        struct text usual = {0}, worth = {0};
+        text_add(&usual, "%lld", (long long)knob.value[knob.usual]);
+        if (u->quadratic && u->linear && knob_about(u, u->linear, 0, k, &far, &why_not) && far.value[far.usual] != knob.value[knob.usual])
+            text_add(&usual, ", linear %lld", (long long)far.value[far.usual]);
+        for (int v = 0; v < knob.values; v++) text_add(&worth, "%s%lld", v ? " " : "", (long long)knob.value[v]);
+        printf("  %-10s %-15s %s\n  %27s%s; worth trying: %s\n", knob.name, usual.data, knob.says, "", knob_domain(p->arena, k), worth.data);
+        text_free(&usual);
+        text_free(&worth);
+    }
+    for (int e = 0; e < p->spec->schedules; e++) {
+        const struct schedule *entry = &p->spec->schedule[e];
+        printf("  set%s:", p->spec->schedules > 1 ? arena_printf(p->arena, " from %lld keys on", (long long)(entry->from ? entry->from : 1)) : "");
+        for (int k = 0; k < entry->knobs; k++) printf("%s %s %lld", k ? "," : "", entry->knob[k].name, (long long)entry->knob[k].value);
+        printf("%s\n", entry->knobs ? "" : " nothing");
+    }
+    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].c->target == p->compilation[0]->target; k++) {
+        const struct compilation *c = p->version[k].c;
+        printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n", (long long)(p->version[k].from ? p->version[k].from : 1),
+               c->target->name, c->linear ? "linear" : "quadratic", (long long)c->tile_q, (long long)c->tile_k);
+    }
+}
+
 static void explain(const struct product *p, const struct costs *costs)
 {
     const struct spec *spec = p->spec;
@@ -219,9 +256,7 @@ static void explain(const struct product *p, const struct costs *costs)
                p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
                (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
 
-    section("Knobs of schedule:");
-    printf("  tile_q: %-5lld queries of a tile, a multiple of 16 up to 4096\n", (long long)c->tile_q);
-    printf("  tile_k: %-5lld keys of a tile, 1 to 4096\n", (long long)c->tile_k);
+    explain_knobs(p);
 
     bool any = false;
     for (int v = 0; v < p->graph->values; v++) {

@@ -28,7 +28,7 @@ bool passes_run(struct compilation *c, pass_hook *hook, void *user)
 
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise)
 {
-    for (int k = 0; k < c->spec->knobs; k++)
-        if (strcmp(c->spec->knob[k].name, name) == 0) return c->spec->knob[k].value;
+    for (int k = 0; c->schedule && k < c->schedule->knobs; k++)
+        if (strcmp(c->schedule->knob[k].name, name) == 0) return c->schedule->knob[k].value;
     return otherwise;
 }

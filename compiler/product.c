@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum status read_file(const char *path, const struct options *o, struct text *out)
+enum status read_spec_file(const char *path, const struct options *o, struct text *out)
 {
     FILE *f = fopen(path, "rb");
     struct stat info;
@@ -64,6 +64,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
         for (int k = 0; k < o->targets; k++) text_add(&t, "%s%s", k ? "," : "", o->target[k]->name);
     }
     if (o->standalone) text_add(&t, " --standalone");
+    if (o->tuned) text_add(&t, " --tuned");
     for (int k = 0; k < o->sets; k++) {
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
@@ -71,22 +72,6 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     const char *made = arena_copy(arena, t.data);
     text_free(&t);
     return made;
-}
-
-/* --dump-after: the IR after a pass of the preferred target, to standard error. */
-static bool dump(const struct compilation *c, const struct pass *pass, void *user)
-{
-    const struct options *o = user;
-    if (strcmp(pass->name, o->dump_after) == 0) {
-        struct text t = {0};
-        if (pass->level == PASS_GRAPH)
-            graph_print(c->graph, &t);
-        else
-            loops_print(c->loops, &t);
-        fprintf(stderr, "# after %s, for %s, %s\n%s", pass->name, c->target->name, c->linear ? "linear" : "quadratic", t.data);
-        text_free(&t);
-    }
-    return true;
 }
 
 /* The targets to compile for: beside each that there is one for, the one that multiplies bf16. */
@@ -101,19 +86,10 @@ static int targets_of(const struct spec *spec, const struct options *o, const st
     return count;
 }
 
-/* Compilations for a target that multiplies bf16 go if none of them does so. */
-static void drop_idle(struct product *p, int from)
-{
-    bool any = from == p->compilations || !p->compilation[from]->target->multiplies_bf16;
-    for (int k = from; k < p->compilations; k++) any |= loops_paired(p->compilation[k]->loops);
-    for (int k = from; k < p->compilations && !any; k++) p->compilation[k] = NULL;
-    if (!any) p->compilations = from;
-}
-
 struct product *product_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
-    *status = read_file(file, o, &source);
+    *status = read_spec_file(file, o, &source);
     if (*status != STATUS_DONE) {
         text_free(&source);
         return NULL;
@@ -127,57 +103,34 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     bool good = p->graph != NULL;
     const struct target *target[2 * MAX_TARGETS];
     int targets = p->spec ? targets_of(p->spec, o, target) : 0;
-    for (int t = 0; t < targets && good; t++) {
-        int before = p->compilations;
-        for (int linear = 0; linear < 2 && good; linear++) {
-            if (p->spec->algorithm == (linear ? ALGORITHM_QUADRATIC : ALGORITHM_LINEAR)) continue;
-            struct compilation *c = arena_alloc(arena, sizeof *c);
-            *c = (struct compilation){.spec = p->spec, .target = target[t], .diagnostics = d, .meaning = p->graph, .linear = linear};
-            c->graph = build_graph(arena, p->spec, d); /* every compilation has a module of its own */
-            good = c->graph && passes_run(c, t == 0 && o->dump_after ? dump : NULL, (void *)o);
-            if (good && t == 0 && linear && c->features && p->spec->algorithm == ALGORITHM_AUTO) p->why_quadratic = linear_never_pays(p->compilation[0], c);
-            if (!linear || (c->features && !p->why_quadratic) || p->spec->algorithm == ALGORITHM_LINEAR)
-                p->compilation[p->compilations++] = c;
-            else
-                p->why_quadratic = c->features ? p->why_quadratic : c->why_not;
-        }
-        if (good) drop_idle(p, before);
-    }
+    struct diagnostics *of_schedule = d;
+    if (good && o->tuned) good = tuned_schedule(p, file, o, &of_schedule, status);
+    good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (diagnostics_flush(d, stderr, o->color) > 0) good = false;
+    if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->color) > 0) good = false;
     text_free(&source);
     if (!good) {
-        *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        if (*status == STATUS_DONE) *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         product_free(p);
         return NULL;
     }
     p->standalone = o->standalone;
     p->command = reproducing(arena, file, o);
-    emit_source((const struct compilation *const *)p->compilation, p->compilations, p->command, o->standalone, &p->source);
-    emit_header(p->compilation[0], p->command, o->standalone, &p->header);
+    if (!o->emit) return p;
+    emit_source(p, NULL, p->command, &p->source);
+    emit_header(p, p->command, &p->header);
     return p;
 }
 
 const char *product_source_here(struct product *p, const struct options *o)
 {
     const int best = target_rank_here();
-    int first = 0, count = 0;
-    while (first < p->compilations && target_rank(p->compilation[first]->target) < best) first++;
-    while (first + count < p->compilations && p->compilation[first + count]->target == p->compilation[first]->target) count++;
-    if (o->named_targets || count == 0) return p->source.data;
-    if (!p->source_here.data)
-        emit_source((const struct compilation *const *)p->compilation + first, count,
-                    arena_printf(p->arena, "%s --target %s", p->command, p->compilation[first]->target->name), o->standalone, &p->source_here);
+    const struct target *here = NULL;
+    for (int k = p->compilations - 1; k >= 0; k--)
+        if (target_rank(p->compilation[k]->target) >= best) here = p->compilation[k]->target;
+    if (o->named_targets || !here) return p->source.data;
+    if (!p->source_here.data) emit_source(p, here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
     return p->source_here.data;
-}
-
-const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys)
-{
-    const struct compilation *choice = NULL;
-    for (int k = 0; k < p->compilations; k++) {
-        const struct compilation *c = p->compilation[k];
-        if (c->target == t && (!choice || !c->linear || keys >= crossover_length(p->compilation[0], p->compilation[1]))) choice = c;
-    }
-    return choice;
 }
 
 void product_free(struct product *p)

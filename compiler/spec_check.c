@@ -38,6 +38,8 @@ static const char *base_name(struct spec_reader *r, const char *file)
     const char *slash = strrchr(file, '/');
     char *name = arena_copy(r->arena, slash ? slash + 1 : file), *dot = strrchr(name, '.');
     if (dot && dot != name) *dot = 0;
+    dot = strrchr(name, '.');
+    if (dot && dot != name && strcmp(dot, ".tuned") == 0) *dot = 0; /* SPEC.tuned.yaml is SPEC */
     return name;
 }
 

@@ -307,19 +307,76 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
     }
 }
 
+/* The knobs of one map; `from` goes with the entries of a list. */
+static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
+{
+    into->knob = arena_alloc(r->arena, (size_t)map->count * sizeof *into->knob);
+    for (int i = 0; i < map->count; i++) {
+        struct yaml *key = map->key[i], *value = map->item[i];
+        if (strcmp(key->text, "from") == 0) {
+            if (listed) continue;
+            spec_error(r, key, "'from' goes with a list of schedules, each for the lengths from there on");
+            spec_note(r, key, "write schedule: [{…}, {from: …, …}]");
+            continue;
+        }
+        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
+        if (value->kind != YAML_INT) spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text, spec_found(r, value));
+        into->knob[into->knobs++] = (struct knob){key->text, value->integer, key->at, value->at};
+    }
+}
+
+/* From how many keys on the n-th entry holds; `before` is the node that says so of the one before it, or NULL. */
+static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n, struct yaml *before, int64_t *from)
+{
+    struct yaml *node = entry->kind == YAML_MAP ? yaml_get(entry, "from") : NULL;
+    if (!node) {
+        if (n > 0) {
+            spec_error(r, entry, "'schedule': an entry behind the first needs 'from', the keys that it holds from");
+            spec_note(r, entry, "write {from: …, …}");
+        }
+        return before;
+    }
+    if (node->kind != YAML_INT || node->integer < 1 || node->integer > row->high)
+        spec_error(r, node, "'from': expected an integer from 1 to %lld, found %s", (long long)row->high, spec_found(r, node));
+    else if (n == 0 && node->integer != 1)
+        spec_error(r, node, "'schedule': the first entry holds from 1 key on, so its 'from' is left out or 1");
+    else if (n > 0 && node->integer <= (before ? before->integer : 1)) {
+        spec_error(r, node, "'schedule': its entries ascend by 'from', but %lld follows %lld", (long long)node->integer,
+                   (long long)(before ? before->integer : 1));
+        if (before) spec_place(r, before, "the one before it");
+    } else {
+        *from = n > 0 ? node->integer : 0;
+        return node;
+    }
+    return before;
+}
+
 static void read_schedule(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
     if (node->kind == YAML_NULL) return;
-    if (node->kind != YAML_MAP) {
+    if (node->kind != YAML_MAP && (node->kind != YAML_LIST || node->count == 0)) {
         mismatch(r, row, node);
         return;
     }
-    r->spec->knob = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->knob);
+    struct spec *spec = r->spec;
+    spec->schedule = arena_alloc(r->arena, MOST_SCHEDULES * sizeof *spec->schedule);
+    if (node->kind == YAML_MAP) {
+        read_knobs(r, node, false, &spec->schedule[spec->schedules++]);
+        return;
+    }
+    struct yaml *before = NULL;
     for (int i = 0; i < node->count; i++) {
-        struct yaml *key = node->key[i], *value = node->item[i];
-        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
-        if (value->kind != YAML_INT) spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text, spec_found(r, value));
-        r->spec->knob[r->spec->knobs++] = (struct knob){key->text, value->integer, key->at, value->at};
+        struct yaml *item = node->item[i];
+        if (i == MOST_SCHEDULES) {
+            spec_error(r, item, "'schedule': more than %d entries", MOST_SCHEDULES);
+            return;
+        }
+        struct schedule *into = &spec->schedule[spec->schedules++];
+        if (item->kind == YAML_MAP)
+            read_knobs(r, item, true, into);
+        else if (item->kind != YAML_NULL)
+            spec_error(r, item, "'schedule': expected a map of knobs, found %s", spec_found(r, item));
+        if (!item->wrong) before = read_from(r, row, item, i, before, &into->from);
     }
 }
 

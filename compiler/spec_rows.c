@@ -112,6 +112,6 @@ void row_domain(const struct key_row *row, struct text *out)
         break;
     case ROW_COEFFICIENTS: text_add(out, "a list of finite numbers, or param"); break;
     case ROW_TOKENS: text_add(out, "a list of integers from %lld to %lld", (long long)row->low, (long long)row->high); break;
-    case ROW_SCHEDULE: text_add(out, "a map of integers"); break;
+    case ROW_SCHEDULE: text_add(out, "a map of integers, or a list of such maps"); break;
     }
 }

@@ -1,4 +1,5 @@
 /* The spec language as a JSON Schema (draft 2020-12), from the rows of spec.def: what editors complete and check while a spec is written. */
+#include "knobs.h"
 #include "spec.h"
 
 #include <float.h>
@@ -111,6 +112,36 @@ static json_t *list(json_t *items, bool unique)
     return made;
 }
 
+/* The knobs of one map; `from` goes with the entries of a list. */
+static json_t *knobs(const struct key_row *row, bool listed)
+{
+    json_t *properties = json_object();
+    if (listed)
+        json_object_set_new(properties, "from",
+                            json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low, "maximum", (json_int_t)row->high,
+                                      "description", "keys that the entry holds from"));
+    for (int k = 0; k < KNOBS; k++) {
+        const struct knob_row *knob = &knob_table[k];
+        json_t *made = json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)knob->low, "maximum", (json_int_t)knob->high, "description",
+                                 knob->says);
+        if (knob->multiple > 1) json_object_set_new(made, "multipleOf", json_integer(knob->multiple));
+        json_object_set_new(properties, knob->name, made);
+    }
+    return json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
+}
+
+/* One map, or a list of them, in which the first begins with the first key. */
+static json_t *schedule(const struct key_row *row)
+{
+    json_t *first = knobs(row, true), *list = json_pack("{s:s, s:i, s:i}", "type", "array", "minItems", 1, "maxItems", MOST_SCHEDULES);
+    json_object_set_new(json_object_get(json_object_get(first, "properties"), "from"), "maximum", json_integer(1));
+    json_t *other = knobs(row, true);
+    json_object_set_new(other, "required", json_pack("[s]", "from"));
+    json_object_set_new(list, "prefixItems", json_pack("[o]", or_nothing(first)));
+    json_object_set_new(list, "items", other);
+    return json_pack("{s:[o, o]}", "anyOf", knobs(row, false), list);
+}
+
 static json_t *value(const struct key_row *row)
 {
     switch (row->type) {
@@ -138,10 +169,7 @@ static json_t *value(const struct key_row *row)
     case ROW_BLOCK: return json_pack("{s:[o, {s:s}]}", "anyOf", integer(row), "const", "auto");
     case ROW_COEFFICIENTS: return json_pack("{s:[o, {s:s}]}", "anyOf", list(number(row), false), "const", "param");
     case ROW_TOKENS: return list(integer(row), true);
-    case ROW_SCHEDULE:
-        return json_pack("{s:s, s:{s:{s:s, s:i, s:i, s:i, s:s}, s:{s:s, s:i, s:i, s:s}}, s:b}", "type", "object", "properties", "tile_q", "type", "integer",
-                         "minimum", 16, "maximum", 4096, "multipleOf", 16, "description", "queries of a tile", "tile_k", "type", "integer", "minimum", 1,
-                         "maximum", 4096, "description", "keys of a tile", "additionalProperties", 0);
+    case ROW_SCHEDULE: return schedule(row);
     }
     return NULL;
 }

@@ -24,6 +24,9 @@ struct tune_space {
 struct tune_point {
     int at[MOST_KNOBS];
 };
+/* The space of a product for the target that this machine would choose (or, where it runs none of them, the first), around what is usual for so many
+   keys: of a crossover the values are then 1 and never. Whatever the product's own schedule says, the usual values are those without one. (knobs.c) */
+void knob_space(const struct product *p, int64_t keys, struct tune_space *space);
 /* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);
@@ -31,6 +34,24 @@ struct tune_point point_of(const struct tune_space *s, int64_t number);
 struct tune_point point_usual(const struct tune_space *s);
 /* "tile_q=64 tile_k=288". */
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
+
+/* What `attnc tune` writes: an entry of `schedule:`, with lines that become comments above it ('\n' between them, NULL: none). */
+struct tuned_entry {
+    int64_t from; /* 1 for the first */
+    const char *says;
+    int knobs;
+    struct {
+        const char *name;
+        int64_t value;
+    } knob[MOST_KNOBS];
+};
+/* All knobs of a point. */
+struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
+/* The text of a spec with these entries, 1 to MOST_SCHEDULES that ascend, as its schedule, in place of one that is there; all else stays as it is. `says`
+   are lines for a comment above `schedule:`. Returns false where the text is no spec that attnc would read. (tuned_text.c) */
+bool tuned_text(const char *spec, size_t length, const char *says, const struct tuned_entry *entry, int entries, struct text *out);
+/* SPEC.tuned.yaml for SPEC.yaml. (tuned.c) */
+const char *tuned_path(struct arena *arena, const char *spec);
 
 /* ---- what is known of a point ---- */
 
@@ -57,6 +78,7 @@ struct tune_result {
     char why[200];             /* where it is not MEASURED: for people */
     double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
     double bytes;              /* moved by a call, by the roofline; 0: not known */
+    double bandwidth;          /* bytes a second that the machine reached at best; 0: not known */
     int samples;
     struct tune_sample *sample; /* malloc'd, or in an arena */
 };
@@ -75,20 +97,25 @@ struct search_request {
     const struct tune_space *space;
     uint64_t seed;
     int64_t trials;                                            /* that may be asked for; 0: no limit */
-    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking */
+    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking; may be NULL */
     void *user;
+    bool (*stop)(void *user); /* asked while a command is waited for: whether the search should be over; may be NULL */
 };
 struct search;
 /* `name`: one of search_names, or pipe:COMMAND. NULL after a message: an unknown name, a command that does not start. Same request, same answers: same
    order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
-/* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more. *failed: the
-   user's own strategy broke its promises (a message was given). */
+/* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more; only a command
+   asks for the usual point, whose ratio is 1, and perhaps for a point again with no more. *failed: the user's own strategy broke its promises (a message
+   was given). */
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
 /* What came of the point that search_next gave last, with all its samples. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
+/* Whether there is a strategy of that name; says so if not. */
+bool search_known(const char *name, const struct options *o);
 extern const char *const search_names[]; /* NULL at the end */
+extern const char pipe_help[];            /* what a user's own strategy has to read and write */
 
 /* ---- results on disk (tune_store.c) ---- */
 
@@ -138,6 +165,11 @@ const struct tune_trial *store_find(struct store *s, int64_t run, const struct t
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* Copies what the other database has and this one lacks; nothing twice, however often. */
 bool store_merge(struct store *s, const char *other);
+
+/* ---- the cost model (tune_cost.c) ---- */
+
+/* What a call of the product should take on a machine whose best target is t: only to rank schedules by. */
+double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth);
 
 /* ---- what is told of them ---- */
 

@@ -1161,6 +1161,7 @@ struct version {
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
     size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
 static struct version version(int64_t n_k)
@@ -1168,13 +1169,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
 #endif
-    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4};
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
 }
 
 static size_t bytes_a_thread(const struct version *v)
@@ -1243,7 +1244,8 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
     if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+    int64_t alone = tasks; /* the heads behind these are all threads' together */
+    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)

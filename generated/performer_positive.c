@@ -2952,26 +2952,25 @@ struct version {
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
     size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
-/* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 45 };
-
+/* By the number of keys: with more the linear form takes less work. */
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 791552};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+        if (n_k >= 45) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 791552};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4};
+    if (n_k >= 45) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
     return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 519232};
 }
 
@@ -3044,7 +3043,8 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+    int64_t alone = tasks; /* the heads behind these are all threads' together */
+    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)

@@ -376,12 +376,12 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
         /* score[j][i] = sum over d of key * query */
         dot0_v4(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_7 = __builtin_convertvector(((i0 + i + lane_v4) + t_8) - j0, vec_v4);
+            const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -639,12 +639,12 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             /* score[j][i] = sum over d of key_3 * query */
             dot4_v4(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_25 = __builtin_convertvector(((i0 + i + lane_v4) + t_26) - j0, vec_v4);
+                const vec_v4 t_26 = __builtin_convertvector(((i0 + i + lane_v4) + t_25) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_25 - (float)j) * (float)t_27));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -958,12 +958,12 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
         /* score[j][i] = sum over d of key * query */
         dot0_v3(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_7 = __builtin_convertvector(((i0 + i + lane_v3) + t_8) - j0, vec_v3);
+            const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1221,12 +1221,12 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
             /* score[j][i] = sum over d of key_3 * query */
             dot4_v3(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_25 = __builtin_convertvector(((i0 + i + lane_v3) + t_26) - j0, vec_v3);
+                const vec_v3 t_26 = __builtin_convertvector(((i0 + i + lane_v3) + t_25) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_25 - (float)j) * (float)t_27));
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1532,12 +1532,12 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
         /* score[j][i] = sum over d of key * query */
         dot0_any(j1 - j0, key, query, score);
         /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-        const int64_t t_8 = n_k - n_q;
+        const int64_t t_7 = n_k - n_q;
         const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_7 = __builtin_convertvector(((i0 + i + lane_any) + t_8) - j0, vec_any);
+            const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_7 - (float)j) * 1.0f) * (float)t_9));
+                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_8 - (float)j) * 1.0f) * (float)t_9));
             }
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
@@ -1795,12 +1795,12 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
             /* score[j][i] = sum over d of key_3 * query */
             dot4_any(j1 - j0, key_3, query, score);
             /* score = score * exp2(((i + (n_k - n_q)) - j) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) * 1.442695f)) */
-            const int64_t t_26 = n_k - n_q;
+            const int64_t t_25 = n_k - n_q;
             const double t_27 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_25 = __builtin_convertvector(((i0 + i + lane_any) + t_26) - j0, vec_any);
+                const vec_any t_26 = __builtin_convertvector(((i0 + i + lane_any) + t_25) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_25 - (float)j) * (float)t_27));
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any((t_26 - (float)j) * (float)t_27));
                 }
             }
             if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
@@ -1854,26 +1854,25 @@ struct version {
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
     size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */
+    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 
-/* Above this many keys the linear form takes less work. */
-enum { CROSSOVER = 204 };
-
+/* By the number of keys: with more the linear form takes less work. */
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
+        if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 439296};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
+        if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 439296};
     }
 #endif
-    if (n_k >= CROSSOVER) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4};
+    if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 267264};
 }
 
@@ -1942,7 +1941,8 @@ int retention_forward(const struct attn_problem *problem, const struct retention
     if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    const int64_t alone = this.head ? tasks / threads * threads : tasks; /* the last heads are all threads' together */
+    int64_t alone = tasks; /* the heads behind these are all threads' together */
+    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)

@@ -300,12 +300,12 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
         const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
             1.4426950408889634;
         const float t_4_high = high_part_v4(t_4), t_4_rest = (float)(t_4 - t_4_high);
-        const int64_t t_6 = n_k - n_q;
+        const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_5 = __builtin_convertvector(((i0 + i + lane_v4) + t_6) - j0, vec_v4);
+            const vec_v4 t_6 = __builtin_convertvector(((i0 + i + lane_v4) + t_5) - j0, vec_v4);
             vec_v4 row_max_in = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_4_times = abs_v4(t_5 - (float)j);
+                const vec_v4 t_4_times = abs_v4(t_6 - (float)j);
                 row_max_in = max_v4(row_max_in, (load_v4(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
             store_v4(row_max + i, row_max_in);
@@ -324,14 +324,14 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
         const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
             (-8.0)) * 1.4426950408889634;
         const float t_13_high = high_part_v4(t_13), t_13_rest = (float)(t_13 - t_13_high);
-        const int64_t t_15 = n_k - n_q;
+        const int64_t t_14 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 row_max_10 = load_v4(row_max + i);
-            const vec_v4 t_14 = __builtin_convertvector(((i0 + i + lane_v4) + t_15) - j0, vec_v4);
+            const vec_v4 t_15 = __builtin_convertvector(((i0 + i + lane_v4) + t_14) - j0, vec_v4);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v4 score_9 = load_v4(score + j * 64 + i);
-                const vec_v4 t_13_times = abs_v4(t_14 - (float)j);
+                const vec_v4 t_13_times = abs_v4(t_15 - (float)j);
                 const vec_v4 score_new16 = exp2_v4(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
                 store_v4(score + j * 64 + i, score_new16);
                 row_sum_in += score_new16;
@@ -588,12 +588,12 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
         const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
             1.4426950408889634;
         const float t_4_high = high_part_v3(t_4), t_4_rest = (float)(t_4 - t_4_high);
-        const int64_t t_6 = n_k - n_q;
+        const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_5 = __builtin_convertvector(((i0 + i + lane_v3) + t_6) - j0, vec_v3);
+            const vec_v3 t_6 = __builtin_convertvector(((i0 + i + lane_v3) + t_5) - j0, vec_v3);
             vec_v3 row_max_in = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_4_times = abs_v3(t_5 - (float)j);
+                const vec_v3 t_4_times = abs_v3(t_6 - (float)j);
                 row_max_in = max_v3(row_max_in, (load_v3(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
             store_v3(row_max + i, row_max_in);
@@ -612,14 +612,14 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
         const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
             (-8.0)) * 1.4426950408889634;
         const float t_13_high = high_part_v3(t_13), t_13_rest = (float)(t_13 - t_13_high);
-        const int64_t t_15 = n_k - n_q;
+        const int64_t t_14 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 row_max_10 = load_v3(row_max + i);
-            const vec_v3 t_14 = __builtin_convertvector(((i0 + i + lane_v3) + t_15) - j0, vec_v3);
+            const vec_v3 t_15 = __builtin_convertvector(((i0 + i + lane_v3) + t_14) - j0, vec_v3);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_v3 score_9 = load_v3(score + j * 64 + i);
-                const vec_v3 t_13_times = abs_v3(t_14 - (float)j);
+                const vec_v3 t_13_times = abs_v3(t_15 - (float)j);
                 const vec_v3 score_new16 = exp2_v3(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
                 store_v3(score + j * 64 + i, score_new16);
                 row_sum_in += score_new16;
@@ -868,12 +868,12 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
         const double t_4 = exp2((((double)t_2 < t_3) ? (((double)t_2 + 1.0) / t_3) : (((((double)t_2 - t_3) * 2.0) + 1.0) / (t_3 * 2.0))) * (-8.0)) *
             1.4426950408889634;
         const float t_4_high = high_part_any(t_4), t_4_rest = (float)(t_4 - t_4_high);
-        const int64_t t_6 = n_k - n_q;
+        const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_5 = __builtin_convertvector(((i0 + i + lane_any) + t_6) - j0, vec_any);
+            const vec_any t_6 = __builtin_convertvector(((i0 + i + lane_any) + t_5) - j0, vec_any);
             vec_any row_max_in = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_4_times = abs_any(t_5 - (float)j);
+                const vec_any t_4_times = abs_any(t_6 - (float)j);
                 row_max_in = max_any(row_max_in, (load_any(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest * t_4_times));
             }
             store_any(row_max + i, row_max_in);
@@ -892,14 +892,14 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
         const double t_13 = exp2((((double)t_11 < t_12) ? (((double)t_11 + 1.0) / t_12) : (((((double)t_11 - t_12) * 2.0) + 1.0) / (t_12 * 2.0))) *
             (-8.0)) * 1.4426950408889634;
         const float t_13_high = high_part_any(t_13), t_13_rest = (float)(t_13 - t_13_high);
-        const int64_t t_15 = n_k - n_q;
+        const int64_t t_14 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any row_max_10 = load_any(row_max + i);
-            const vec_any t_14 = __builtin_convertvector(((i0 + i + lane_any) + t_15) - j0, vec_any);
+            const vec_any t_15 = __builtin_convertvector(((i0 + i + lane_any) + t_14) - j0, vec_any);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
                 const vec_any score_9 = load_any(score + j * 64 + i);
-                const vec_any t_13_times = abs_any(t_14 - (float)j);
+                const vec_any t_13_times = abs_any(t_15 - (float)j);
                 const vec_any score_new16 = exp2_any(score_9 + ((-row_max_10 - (t_13_high * t_13_times)) - (t_13_rest * t_13_times)));
                 store_any(score + j * 64 + i, score_new16);
                 row_sum_in += score_new16;

@@ -569,7 +569,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
-        plan->chunk = chunk_length(features, columns, pair + 2 * columns);
+        plan->chunk = schedule_knob(x->c, "chunk", chunk_length(features, columns, pair + 2 * columns));
+        x->c->open_chunk = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
 }

@@ -1,11 +1,11 @@
 /* Features are many, and only pass from what makes them to the products that take them in: a long constant axis that a tile runs along, from the
    statement that sets it to the last that uses it, becomes a loop over parts, so that the tile is short and stays in the caches. A product summed
    over the axis is then summed part by part. */
-#include "../compiler.h"
+#include "../knobs.h"
 
 #include <string.h>
 
-/* Elements of a part; sums of more are made in parts of as many anyway. */
+/* Elements of a part, usually; sums of more are made in parts of as many anyway. */
 enum { PART = 192, LEAST_PARTS = 2, MOST_MEMBERS = 16 };
 
 /* Whether the statement runs over the axis, and so can run over a part of it. */
@@ -67,13 +67,13 @@ static struct stmt *zero(struct loops *l, struct stmt *dot)
     return s;
 }
 
-static void split(struct loops *l, struct stmt **at, int a, int axis, int members, struct stmt **member)
+static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t part, int members, struct stmt **member)
 {
     struct stmt *loop = stmt_new(l, LOOPS_FOR), **front = at, **inner = &loop->body, *s = *at, *after = NULL;
     loop->axis = axis;
     loop->from = expr_int(l->module, 0);
     loop->to = expr_leaf(l->module, EXPR_SIZE, axis);
-    loop->step = PART;
+    loop->step = part;
     for (int m = 0; m < members; s = after) {
         after = s->next;
         if (s == member[m]) {
@@ -93,14 +93,15 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int member
     *front = loop;
     loop->next = after;
     for (int k = 0; k < l->array[a].rank; k++)
-        if (l->array[a].axes[k] == axis) l->array[a].extent[k] = PART;
+        if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
 }
 
-static void walk(struct loops *l, struct stmt **body, bool parallel)
+static void walk(struct compilation *c, struct stmt **body, bool parallel)
 {
+    struct loops *l = c->loops;
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
-        walk(l, &s->body, parallel || (s->op == LOOPS_FOR && s->parallel));
+        walk(c, &s->body, parallel || (s->op == LOOPS_FOR && s->parallel));
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
         int a = s->assign[0].to.of;
         const struct array *array = &l->array[a];
@@ -108,10 +109,11 @@ static void walk(struct loops *l, struct stmt **body, bool parallel)
         for (int k = 0; k < array->rank; k++) {
             const struct axis *axis = &l->module->axis[array->axes[k]];
             struct stmt *member[MOST_MEMBERS];
-            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * PART || array->extent[k] != axis->extent) continue;
+            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * c->part || array->extent[k] != axis->extent) continue;
             int members = members_of(l, s, a, array->axes[k], member);
             if (!members) continue;
-            split(l, at, a, array->axes[k], members, member);
+            split(l, at, a, array->axes[k], c->part, members, member);
+            c->parts = true;
             break;
         }
     }
@@ -119,5 +121,13 @@ static void walk(struct loops *l, struct stmt **body, bool parallel)
 
 void pass_split(struct compilation *c)
 {
-    walk(c->loops, &c->loops->body, false);
+    c->part = schedule_knob(c, "part", PART);
+    walk(c, &c->loops->body, false);
+}
+
+const char *knob_part(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->linear || !x->linear->parts) return "it has no features that come in parts";
+    knob_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
+    return NULL;
 }

@@ -1,28 +1,5 @@
 /* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the second-level cache. */
-#include "../compiler.h"
-
-#include <string.h>
-
-static const char *const knobs[] = {"tile_q", "tile_k", NULL};
-
-static void check_knobs(const struct compilation *c)
-{
-    for (int k = 0; k < c->spec->knobs; k++) {
-        const struct knob *knob = &c->spec->knob[k];
-        bool known = false;
-        for (int n = 0; knobs[n]; n++) known |= strcmp(knobs[n], knob->name) == 0;
-        if (!known) {
-            const char *near = nearest_word(knob->name, knobs);
-            diagnostics_error(c->diagnostics, knob->at, "unknown knob '%s' in schedule", knob->name);
-            if (near)
-                diagnostics_note(c->diagnostics, (struct position){0, 0}, "did you mean '%s'?", near);
-            else
-                diagnostics_note(c->diagnostics, (struct position){0, 0}, "'attnc explain' lists the knobs of a spec");
-        } else if (knob->value < 1 || knob->value > 4096 || (strcmp(knob->name, "tile_q") == 0 && knob->value % 16 != 0))
-            diagnostics_error(c->diagnostics, knob->value_at, "%s is from 1 to 4096%s", knob->name,
-                              strcmp(knob->name, "tile_q") == 0 ? " and a multiple of 16" : "");
-    }
-}
+#include "../knobs.h"
 
 /* Whether something is computed for every key before it meets a query: then more queries share the work. */
 static bool prepares_keys(const struct graph *g)
@@ -77,7 +54,6 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
 
 void pass_tile(struct compilation *c)
 {
-    check_knobs(c);
     int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
@@ -96,4 +72,21 @@ void pass_tile(struct compilation *c)
     }
     c->tile_q = schedule_knob(c, "tile_q", tile_q);
     c->tile_k = schedule_knob(c, "tile_k", tile_k);
+}
+
+/* Tiles that are tried beside the usual ones, those of the other form included. */
+const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
+{
+    knob_values(knob, x->form->tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
+    if (x->quadratic) knob_value(knob, x->quadratic->tile_q);
+    if (x->linear) knob_value(knob, x->linear->tile_q);
+    return NULL;
+}
+
+const char *knob_tile_k(const struct knob_case *x, struct tune_knob *knob)
+{
+    knob_values(knob, x->form->tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
+    if (x->quadratic) knob_value(knob, x->quadratic->tile_k);
+    if (x->linear) knob_value(knob, x->linear->tile_k);
+    return NULL;
 }

@@ -21,7 +21,8 @@ _attnc_keys=(
     mask.block_window.block= mask.block_window.left= mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens=
     mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true mask.random.causal=false mask.expr= mask.any= mask.all= mask.not=
     normalize=sum normalize=none normalize.sum_plus= project=linformer project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16
-    dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic algorithm=linear emit= schedule.tile_q= schedule.tile_k=)
+    dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part=
+    schedule.rows= schedule.vectors= schedule.unroll= schedule.crossover= schedule.together=)
 
 # Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.
 _attnc_offer()
@@ -73,6 +74,15 @@ _attnc()
     --seed) return ;;
     --lengths) return ;;
     --document) return ;;
+    --shape) return ;;
+    --strategy) _attnc_offer exhaustive random halving model; return ;;
+    --trials) return ;;
+    --samples) return ;;
+    --db) _attnc_files -f; return ;;
+    --shard) return ;;
+    --export) _attnc_offer csv json; return ;;
+    --merge) _attnc_files -f; return ;;
+    --report) _attnc_files -f; return ;;
     --heads) return ;;
     --batch) return ;;
     --time) return ;;
@@ -82,25 +92,31 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --tuned --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --standalone --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --time --limit --json --csv --plot --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
+    tune)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --document --shape --strategy --trials --samples --db --resume --shard --query --export --merge --report --time --limit --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -113,9 +129,9 @@ _attnc()
         else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
         fi ;;
     *)
-        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --standalone -MD -MF -MT --passes --dump-after --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --passes --dump-after --quiet --color --version --help
         else
-            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench list show; fi
+            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench tune list show; fi
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;

@@ -99,7 +99,14 @@ set -g __attnc_keys \
     'algorithm=linear' \
     'emit=' \
     'schedule.tile_q=' \
-    'schedule.tile_k='
+    'schedule.tile_k=' \
+    'schedule.chunk=' \
+    'schedule.part=' \
+    'schedule.rows=' \
+    'schedule.vectors=' \
+    'schedule.unroll=' \
+    'schedule.crossover=' \
+    'schedule.together='
 
 function __attnc_list
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
@@ -112,32 +119,45 @@ complete -c attnc -n __fish_is_first_token -a explain -d 'says what was chosen, 
 complete -c attnc -n __fish_is_first_token -a run -d 'compiles, loads and runs the kernel on DIR/{q,k,v,PARAMETER}.npy, writes out.npy'
 complete -c attnc -n __fish_is_first_token -a check -d 'holds every pass and the compiled kernel against the float64 interpreter'
 complete -c attnc -n __fish_is_first_token -a bench -d 'measures time, GFLOP/s and the share of the machine\'s peak, over lengths, heads and threads'
+complete -c attnc -n __fish_is_first_token -a tune -d 'searches schedules on this machine, keeps every result, and writes SPEC.tuned.yaml'
 complete -c attnc -n __fish_is_first_token -a list -d 'lists the specs that come with attnc'
 complete -c attnc -n __fish_is_first_token -a show -d 'prints specs that come with attnc'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -ka '(__fish_complete_suffix .yaml)'
 complete -c attnc -n '__fish_seen_subcommand_from show' -a '(attnc list 2>/dev/null | string replace -r " .*" "")'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain check bench list show' -s o -xa '(__fish_complete_directories)' -d 'where the output goes (default: the current folder)'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l stdout -d 'the output goes to standard output'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l emit -xa '(__attnc_list c h graph loops dot json py)' -d 'what to write (default: c,h)'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain check bench tune list show' -s o -xa '(__fish_complete_directories)' -d 'where the output goes (default: the current folder)'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -l stdout -d 'the output goes to standard output'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -l emit -xa '(__attnc_list c h graph loops dot json py)' -d 'what to write (default: c,h)'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l target -xa '(__attnc_list native x86-64-v4 x86-64-v3 x86-64-v2 aarch64 generic)' -d 'the instruction sets to make code for; several give one C file that picks at run time, the best that the machine has'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l set -xa '$__attnc_keys' -d 'overrides a key of the spec: --set similarity.softmax.scale=2'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l tuned -d 'takes the schedule of SPEC.yaml from SPEC.tuned.yaml, which attnc tune writes'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l standalone -d 'C that needs no library and no header but the standard ones'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MD -d 'also writes NAME.d, a depfile as C compilers write it'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MF -rF -d 'the depfile\'s name'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -o MT -x -d 'the target in the depfile, in place of the files written'
-complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench list show' -l passes -d 'lists the passes'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -o MD -d 'also writes NAME.d, a depfile as C compilers write it'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -o MF -rF -d 'the depfile\'s name'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -o MT -x -d 'the target in the depfile, in place of the files written'
+complete -c attnc -n 'not __fish_seen_subcommand_from explain run check bench tune list show' -l passes -d 'lists the passes'
 complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate stabilise powers absorb tile lower pair pack bound split fuse cancel place' -d 'writes the IR after a pass to standard error'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is made'
-complete -c attnc -n '__fish_seen_subcommand_from explain run check bench' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'
-complete -c attnc -n '__fish_seen_subcommand_from run check bench' -l seed -x -d 'generates the random parameters that are not given, from this seed'
+complete -c attnc -n '__fish_seen_subcommand_from explain run check bench tune' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'
+complete -c attnc -n '__fish_seen_subcommand_from run check bench tune' -l seed -x -d 'generates the random parameters that are not given, from this seed'
 complete -c attnc -n '__fish_seen_subcommand_from explain bench' -l lengths -x -d 'queries, and as many keys: 1000,4k..64k doubles from 4096 to 65536'
-complete -c attnc -n '__fish_seen_subcommand_from explain bench' -l document -x -d 'integer parameters number runs of so many positions (default: 1000)'
+complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l document -x -d 'integer parameters number runs of so many positions (default: 1000)'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l shape -x -d 'n=4k..64k,heads=8/2,batch=1,threads=2: lengths that double, and the rest; may be there several times'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l strategy -xa 'exhaustive random halving model' -d 'how the search goes: exhaustive, random, halving, model (the default), pipe:COMMAND'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l trials -x -d 'candidates for a shape at most'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l samples -x -d 'timings of a candidate, at first (default: 5)'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l db -rF -d 'the results, in SQLite (default: attnc/tune.db among the user\'s data)'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l resume -d 'goes on with the last search of this kind'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l shard -x -d 'searches the K-th of N parts of the space'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l query -d 'a table of the searches in the database'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l export -xa 'csv json' -d 'all results on standard output, as csv or json'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l merge -rF -d 'takes in the results of another database'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l report -rF -d 'a page about the search, or about those in the database'
 complete -c attnc -n '__fish_seen_subcommand_from explain' -l machine -d 'measures this machine, and says the time to expect'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l heads -x -d '8 heads, or 8/2: with 2 of k and v (default: 1)'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l batch -x -d 'sequences (default: 1)'
-complete -c attnc -n '__fish_seen_subcommand_from bench' -l time -x -d 'spent on each spec at a point, about (default: 0.5)'
-complete -c attnc -n '__fish_seen_subcommand_from bench' -l limit -x -d 'a call that should take longer is left out (default: 10)'
+complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l time -x -d 'spent on each spec at a point, about (default: 0.5), or on a search (default: 300)'
+complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l limit -x -d 'a call that should take longer is left out (default: 10), a candidate given up (default: 60)'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l json -d 'JSON in place of the table, or as well in FILE'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l csv -d 'the same as comma-separated values'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l plot -rF -d 'draws time against length'

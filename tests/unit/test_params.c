@@ -49,15 +49,16 @@ static void compile(void)
 {
     arena = arena_new();
     struct diagnostics *d = diagnostics_new(arena, "seeded", spec_text, strlen(spec_text));
-    const struct spec *spec = spec_read(arena, "seeded.yaml", spec_text, strlen(spec_text), 0, NULL, d);
+    struct spec *spec = spec_read(arena, "seeded.yaml", spec_text, strlen(spec_text), 0, NULL, d);
     graph = graph_parse(arena, meaning, d);
     CU_ASSERT_EQUAL(diagnostics_flush(d, stdout, false), 0);
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));
     struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .meaning = graph, .graph = graph_copy(graph)};
-    const struct compilation *all[] = {&c};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
-    emit_source(all, 1, "attnc seeded.yaml", false, &source);
-    emit_header(&c, "attnc seeded.yaml", false, &header);
+    emit_block(&c);
+    const struct product p = {.spec = spec, .graph = graph, .compilation = {&c}, .compilations = 1, .version = {{.c = &c}}, .versions = 1};
+    emit_source(&p, NULL, "attnc seeded.yaml", &source);
+    emit_header(&p, "attnc seeded.yaml", &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);
 }
 

@@ -1,0 +1,197 @@
+/* The space of schedules: points and their numbers, what is usual, and the text of a spec with a schedule in it. */
+#include "compiler/knobs.h"
+#include "suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* main.c's. */
+void complain(const struct options *o, const char *format, ...)
+{
+    (void)o;
+    printf("%s\n", format);
+}
+
+static void test_points(void)
+{
+    const struct tune_space s = {.knobs = 3,
+                                 .knob = {{.name = "a", .values = 2, .usual = 1, .value = {1, 5}},
+                                          {.name = "b", .values = 3, .usual = 0, .value = {2, 4, 6}},
+                                          {.name = "c", .values = 4, .usual = 2, .value = {0, 1, 2, 3}}}};
+    CU_ASSERT_EQUAL(space_points(&s), 24);
+    for (int64_t k = 0; k < 24; k++) {
+        const struct tune_point p = point_of(&s, k);
+        CU_ASSERT_EQUAL(point_number(&s, &p), k);
+    }
+    const struct tune_point usual = point_usual(&s);
+    struct text t = {0};
+    point_text(&s, &usual, &t);
+    CU_ASSERT_STRING_EQUAL(t.data, "a=5 b=2 c=2");
+    text_free(&t);
+    struct tune_space large = {.knobs = MOST_KNOBS};
+    for (int k = 0; k < MOST_KNOBS; k++) large.knob[k].values = MOST_VALUES;
+    CU_ASSERT_EQUAL(space_points(&large), 36520347436056576); /* 24^12 */
+    for (int k = 0; k < MOST_KNOBS; k++) large.knob[k].values = 1 << 10;
+    CU_ASSERT_EQUAL(space_points(&large), INT64_MAX);
+}
+
+static void test_values(void)
+{
+    struct tune_knob knob;
+    knob_values(&knob, 7, 4, (const int64_t[]){9, 7, 3, 9});
+    CU_ASSERT_EQUAL(knob.values, 3);
+    CU_ASSERT_EQUAL(knob.usual, 1);
+    CU_ASSERT_EQUAL(knob.value[0], 3);
+    CU_ASSERT_EQUAL(knob.value[1], 7);
+    CU_ASSERT_EQUAL(knob.value[2], 9);
+}
+
+static struct product *product_of(const char *text, int sets, const char *const *set)
+{
+    char file[] = "/tmp/attnc_knobs_XXXXXX";
+    const int handle = mkstemp(file);
+    struct options o = {.quiet = true, .set = set, .sets = sets, .targets = 1, .target = {target_find("x86-64-v4")}, .named_targets = true};
+    enum status status = STATUS_MACHINE;
+    struct product *p = NULL;
+    if (handle >= 0 && write(handle, text, strlen(text)) == (ssize_t)strlen(text)) p = product_make(file, &o, &status);
+    if (handle >= 0) close(handle);
+    unlink(file);
+    CU_ASSERT_EQUAL_FATAL(status, STATUS_DONE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    return p;
+}
+
+static const char soft[] = "name: soft\nsimilarity: softmax\nmask: causal\nshape: {head_dim: 64}\n";
+static const char sketch[] = "name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 8}}\nmask: causal\nshape: {head_dim: 16}\n";
+
+static int find(const struct tune_space *s, const char *name)
+{
+    for (int k = 0; k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0) return k;
+    return -1;
+}
+
+static int64_t usual_of(const struct tune_space *s, const char *name)
+{
+    const int k = find(s, name);
+    return k < 0 ? -1 : s->knob[k].value[s->knob[k].usual];
+}
+
+/* Every knob set to what is usual gives the same code as none. */
+static void same_as_usual(const char *text, int64_t keys)
+{
+    struct product *p = product_of(text, 0, NULL);
+    struct tune_space space;
+    knob_space(p, keys, &space);
+    const char *set[MOST_KNOBS];
+    for (int k = 0; k < space.knobs; k++)
+        set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[space.knob[k].usual]);
+    struct product *q = product_of(text, space.knobs, set);
+    const struct compilation *a = product_choice(p, p->compilation[0]->target, keys), *b = product_choice(q, q->compilation[0]->target, keys);
+    struct text s = {0}, t = {0};
+    loops_print(a->loops, &s);
+    loops_print(b->loops, &t);
+    CU_ASSERT_STRING_EQUAL(s.data, t.data);
+    CU_ASSERT_EQUAL(a->rows, b->rows);
+    CU_ASSERT_EQUAL(a->vectors, b->vectors);
+    CU_ASSERT_EQUAL(a->unroll, b->unroll);
+    /* a schedule that is there changes nothing of the space */
+    struct tune_space again;
+    knob_space(q, keys, &again);
+    CU_ASSERT_EQUAL(again.knobs, space.knobs);
+    for (int k = 0; k < space.knobs; k++) CU_ASSERT_EQUAL(usual_of(&again, space.knob[k].name), space.knob[k].value[space.knob[k].usual]);
+    text_free(&s);
+    text_free(&t);
+    product_free(q);
+    product_free(p);
+}
+
+static void test_usual(void)
+{
+    same_as_usual(soft, 1000);
+    same_as_usual(sketch, 10);
+    same_as_usual(sketch, 100000);
+}
+
+static void test_space(void)
+{
+    struct tune_space space;
+    struct product *p = product_of(soft, 0, NULL);
+    knob_space(p, 4096, &space);
+    CU_ASSERT_EQUAL(find(&space, "chunk"), -1);
+    CU_ASSERT_EQUAL(find(&space, "crossover"), -1);
+    CU_ASSERT_EQUAL(usual_of(&space, "rows"), 6);
+    product_free(p);
+    p = product_of(sketch, 0, NULL);
+    knob_space(p, 10, &space);
+    CU_ASSERT_EQUAL(usual_of(&space, "crossover"), NEVER);
+    knob_space(p, 100000, &space);
+    CU_ASSERT_EQUAL(usual_of(&space, "crossover"), 1);
+    CU_ASSERT(find(&space, "chunk") >= 0);
+    for (int k = 0; k < space.knobs; k++)
+        for (int v = 1; v < space.knob[k].values; v++) CU_ASSERT(space.knob[k].value[v] > space.knob[k].value[v - 1]);
+    const char *hash = product_meaning_hash(p);
+    struct product *same = product_of(sketch, 2, (const char *const[]){"name=other", "schedule.tile_k=40"}),
+                   *other = product_of(sketch, 1, (const char *const[]){"mask=none"});
+    CU_ASSERT_STRING_EQUAL(product_meaning_hash(same), hash);
+    CU_ASSERT_STRING_NOT_EQUAL(product_meaning_hash(other), hash);
+    product_free(other);
+    product_free(same);
+    product_free(p);
+}
+
+/* ---- the text ---- */
+
+static const struct tuned_entry two[] = {{1, "for short ones\n1.2 times as fast", 2, {{"tile_q", 32}, {"rows", 8}}}, {4096, NULL, 1, {{"tile_k", 96}}}};
+#define BLOCK "# tuned\nschedule:\n  # for short ones\n  # 1.2 times as fast\n  - {tile_q: 32, rows: 8}\n  - {from: 4096, tile_k: 96}\n"
+#define FLOW "\n  # tuned\n  schedule: [\n    # for short ones\n    # 1.2 times as fast\n    {tile_q: 32, rows: 8},\n    {from: 4096, tile_k: 96}]"
+
+static void test_text(void)
+{
+    static const char *const cases[][2] = {
+        {"a: 1\nb: 2\n", "a: 1\nb: 2\n" BLOCK},
+        {"a: 1", "a: 1\n" BLOCK},
+        {"a: 1\nschedule: {tile_q: 16} # old\n# of b\nb: 2\n", "a: 1\n" BLOCK "# of b\nb: 2\n"},
+        {"schedule:\n  # old\n  tile_q: 16\n  tile_k: 3\nb: 2\n", BLOCK "b: 2\n"},
+        {"schedule:\n- {tile_q: 16}\n- from: 3\n  tile_k: 3\n\n# b\nb: 2\n", BLOCK "\n# b\nb: 2\n"},
+        {"b: 2 # ä€ before\nschedule: {tile_q: 16,\n  tile_k: 3}", "b: 2 # ä€ before\n" BLOCK},
+        {"b: 2\nschedule:\n", "b: 2\n" BLOCK},
+        {"b: 2\nschedule:\nc: {schedule: 1}\n", "b: 2\n" BLOCK "c: {schedule: 1}\n"},
+        {"---\nb: |\n  text\n\n...\n# end\n", "---\nb: |\n  text\n\n" BLOCK "...\n# end\n"},
+        {"{a: 1, b: [2, 3]}\n", "{a: 1, b: [2, 3]," FLOW "}\n"},
+        {"{a: 1, # x, y\n  b: 2 # z,\n}\n", "{a: 1, # x, y\n  b: 2 # z,\n," FLOW "}\n"},
+        {"{a: 1,}\n", "{a: 1," FLOW "}\n"},
+        {"{a: 1, schedule: {tile_q: 16}, b: 2}\n", "{a: 1, " FLOW ", b: 2}\n"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct text out = {0};
+        CU_ASSERT(tuned_text(cases[k][0], strlen(cases[k][0]), "tuned", two, 2, &out));
+        if (!out.data || strcmp(out.data, cases[k][1]) != 0) printf("from\n%s\ncame\n%s\n", cases[k][0], out.data ? out.data : "nothing");
+        CU_ASSERT_STRING_EQUAL(out.data ? out.data : "", cases[k][1]);
+        text_free(&out);
+    }
+    static const char *const none[] = {"", "- a\n", "word\n", "a: [\n", "a: 1\nschedule: 2\nschedule: 3\n"};
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
+        struct text out = {0};
+        CU_ASSERT(!tuned_text(none[k], strlen(none[k]), NULL, two, 2, &out));
+        CU_ASSERT_EQUAL(out.length, 0);
+        text_free(&out);
+    }
+}
+
+static void test_path(void)
+{
+    struct arena *arena = arena_new();
+    CU_ASSERT_STRING_EQUAL(tuned_path(arena, "a.b/soft.yaml"), "a.b/soft.tuned.yaml");
+    CU_ASSERT_STRING_EQUAL(tuned_path(arena, "soft.yml"), "soft.tuned.yml");
+    CU_ASSERT_STRING_EQUAL(tuned_path(arena, "a.yaml/soft"), "a.yaml/soft.tuned.yaml");
+    arena_free(arena);
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {{"knobs/points", test_points}, {"knobs/values", test_values}, {"knobs/usual", test_usual},
+                                             {"knobs/space", test_space},   {"knobs/text", test_text},     {"knobs/path", test_path}};
+    return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);
+}
