@@ -1,8 +1,7 @@
 /* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each spec has its turn, again and again, so that
    what disturbs the machine disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
 #include "bench.h"
-
-#include "../runtime/attnrt.h"
+#include "calls.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,23 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_RUNS = 2000, BLOCK = 1 << 20, ROLES = 4, DTYPES = ATTN_I32 };
+enum { MOST_RUNS = 2000, DTYPES = ATTN_I32 };
 static const double TURN = 0.01;         /* seconds that a spec has at a time, at least: one call, or more */
 static const double FREE_SHARE = 0.9;    /* of the free memory that is taken */
 
-/* Arrays that all specs share: numbers are as good for one shape as for another. */
-struct arrays {
-    char *data[ROLES]; /* q, k, v, out */
-    double bytes[ROLES];
-};
-
 /* A kernel with what its calls at one point need. */
 struct prepared {
-    const struct attn_kernel *kernel;
-    struct attn_problem problem;
-    struct arrays *arrays;
-    void *params, *generated, *workspace;
-    void **learned;
+    struct call call;
     double *seconds; /* of each call */
     double spent;
     int error;
@@ -39,7 +28,7 @@ struct running {
     struct bench *b;
     struct arena *arena;
     struct loaded_kernel loaded[MOST_SPECS];
-    struct arrays arrays[DTYPES];
+    struct call_arrays arrays[DTYPES]; /* that all specs share */
     struct prepared prepared[MOST_SPECS];
     pthread_mutex_t lock; /* whoever changes or tells results */
     pthread_t watcher;
@@ -122,126 +111,14 @@ static void skip(struct running *r, struct bench_result *result, const char *for
     va_end(arguments);
 }
 
-/* ---- arrays and parameters ---- */
-
-/* Numbers of a stream, from the first on, as they are stored. */
-static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
-{
-    enum { PIECE = 4096 };
-    float piece[PIECE];
-    if (dtype == ATTN_F64) attn_normal_f64(seed, attn_stream(name), 0, count, (double *)(void *)data);
-    if (dtype == ATTN_F32) attn_normal_f32(seed, attn_stream(name), 0, count, (float *)(void *)data);
-    for (int64_t at = 0; (dtype == ATTN_BF16 || dtype == ATTN_F16) && at < count; at += PIECE) {
-        int64_t n = count - at < PIECE ? count - at : PIECE;
-        attn_normal_f32(seed, attn_stream(name), (uint64_t)at, n, piece);
-        for (int64_t k = 0; k < n; k++) ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k]) : attn_f16((double)piece[k]);
-    }
-}
-
-/* The first numbers of a stream, repeated to fill an array. */
-static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
-{
-    size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
-    draw(dtype, seed, name, data, (int64_t)first);
-    for (size_t done = first * size; done < bytes; done += first * size) memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
-}
-
-static double array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int role)
-{
-    double rows = (double)p->batch * (role == 1 || role == 2 ? (double)p->kv_heads * (double)p->n_k : (double)p->heads * (double)p->n_q);
-    return rows * (double)(role < 2 ? kernel->head_dim : kernel->value_dim) * (double)attn_dtype_size(kernel->dtype);
-}
-
-static double param_bytes(const struct attn_param *p, const struct attn_problem *problem)
-{
-    int64_t shape[4];
-    double bytes = (double)attn_dtype_size(p->dtype);
-    attn_param_shape(p, problem, shape);
-    for (int k = 0; k < p->rank; k++) bytes *= (double)shape[k];
-    return bytes;
-}
-
-static bool make_arrays(const struct bench *b, struct prepared *p)
-{
-    static const char *const name[ROLES] = {"q", "k", "v", "out"};
-    struct arrays *a = p->arrays;
-    for (int role = 0; role < ROLES; role++) {
-        double bytes = array_bytes(p->kernel, &p->problem, role);
-        if (a->data[role] && a->bytes[role] >= bytes) continue;
-        attn_free(a->data[role]);
-        a->data[role] = attn_alloc((size_t)bytes);
-        a->bytes[role] = a->data[role] ? bytes : 0;
-        if (!a->data[role]) return false;
-        if (role < 3) fill(p->kernel->dtype, b->request.seed, name[role], a->data[role], (size_t)bytes);
-    }
-    return true;
-}
-
-/* Values of a usual size: weights near 1, biases near 0, matrices that keep the size of a row; ids in runs. */
-static void fill_param(const struct bench *b, const struct attn_param *p, const int64_t *shape, void *data, size_t bytes)
-{
-    size_t count = bytes / attn_dtype_size(p->dtype);
-    if (p->dtype == ATTN_I32) {
-        for (size_t k = 0; k < count; k++) ((int32_t *)data)[k] = (int32_t)((int64_t)k % shape[p->rank - 1] / b->request.document);
-        return;
-    }
-    fill(p->dtype, b->request.seed, p->name, data, bytes);
-    bool weight = strstr(p->name, ".weight") != NULL, bias = strstr(p->name, ".bias") != NULL;
-    double scale = weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, shift = weight ? 1 : 0;
-    for (size_t k = 0; k < count && (scale < 1 || shift > 0); k++)
-        if (p->dtype == ATTN_F64)
-            ((double *)data)[k] = shift + scale * ((double *)data)[k];
-        else
-            ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]);
-}
-
-static bool make_params(const struct bench *b, struct prepared *p)
-{
-    const struct attn_kernel *kernel = p->kernel;
-    if (!kernel->params) return true;
-    p->params = attn_alloc(kernel->params_bytes);
-    p->generated = attn_alloc(kernel->params_size());
-    p->learned = calloc((size_t)kernel->params, sizeof *p->learned);
-    if (!p->params || !p->generated || !p->learned) return false;
-    p->error = kernel->params_init(p->params, b->request.seed, p->generated);
-    for (int k = 0; k < kernel->params && !p->error; k++) {
-        const struct attn_param *param = &kernel->param[k];
-        int64_t shape[4];
-        if (param->random) continue;
-        size_t bytes = (size_t)param_bytes(param, &p->problem);
-        p->learned[k] = attn_alloc(bytes);
-        if (!p->learned[k]) return false;
-        attn_param_shape(param, &p->problem, shape);
-        fill_param(b, param, shape, p->learned[k], bytes);
-        memcpy((char *)p->params + param->offset, &p->learned[k], sizeof p->learned[k]);
-    }
-    return true;
-}
-
 static void release(struct prepared *p)
 {
-    for (int k = 0; p->learned && k < p->kernel->params; k++) attn_free(p->learned[k]);
-    free((void *)p->learned);
-    attn_free(p->params);
-    attn_free(p->generated);
-    attn_free(p->workspace);
+    call_release(&p->call);
     free(p->seconds);
     *p = (struct prepared){0};
 }
 
 /* ---- what a point takes ---- */
-
-/* Bytes that the spec's turn needs beside those that are there. */
-static double lacking(const struct prepared *p, size_t workspace)
-{
-    double bytes = (double)workspace + (double)p->kernel->params_bytes + (double)p->kernel->params_size();
-    for (int role = 0; role < ROLES; role++) {
-        double array = array_bytes(p->kernel, &p->problem, role);
-        if (array > p->arrays->bytes[role]) bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
-    }
-    for (int k = 0; k < p->kernel->params; k++) bytes += p->kernel->param[k].random ? 0 : param_bytes(&p->kernel->param[k], &p->problem);
-    return bytes;
-}
 
 /* By the roofline, and how the spec compared with it at the last length that was measured with as many heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int spec)
@@ -267,11 +144,12 @@ static bool prepare(struct running *r, int point, int spec)
     struct bench_result *result = &at->result[spec];
     struct prepared *p = &r->prepared[spec];
     const struct product *product = b->product[spec];
-    *p = (struct prepared){.kernel = r->loaded[spec].kernel, .arrays = &r->arrays[r->loaded[spec].kernel->dtype]};
-    p->problem = (struct attn_problem){
+    const struct attn_kernel *kernel = r->loaded[spec].kernel;
+    *p = (struct prepared){.call = {.kernel = kernel, .arrays = &r->arrays[kernel->dtype]}};
+    p->call.problem = (struct attn_problem){
         .batch = b->request.batch, .heads = at->heads.heads, .kv_heads = at->heads.kv_heads, .n_q = at->length, .n_k = at->length, .threads = at->threads};
-    result->workspace = p->kernel->workspace(&p->problem);
-    double bytes = lacking(p, result->workspace), free_bytes = FREE_SHARE * (double)machine_memory();
+    result->workspace = kernel->workspace(&p->call.problem);
+    double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();
     char one[32], two[32];
     if (bytes > free_bytes) {
         skip(r, result, "its arrays and workspace take %s, and %s are free", bench_bytes(bytes, one, sizeof one), bench_bytes(free_bytes, two, sizeof two));
@@ -293,16 +171,15 @@ static bool prepare(struct running *r, int point, int spec)
         return false;
     }
     p->seconds = malloc(MOST_RUNS * sizeof *p->seconds);
-    p->workspace = attn_alloc(result->workspace);
-    p->problem.workspace_bytes = result->workspace;
-    if (!p->seconds || !p->workspace || !make_arrays(b, p) || !make_params(b, p)) {
+    p->error = p->seconds ? call_prepare(&p->call, b->request.seed, b->request.document) : ATTN_EMEMORY;
+    if (p->error == ATTN_EMEMORY) {
         skip(r, result, "out of memory");
         return false;
     }
     if (!p->error) return true;
     clear_line(r);
     skip(r, result, "%s", attn_strerror(p->error));
-    complain(b->o, "%s: %s", p->kernel->name, attn_strerror(p->error));
+    complain(b->o, "%s: %s", p->call.kernel->name, attn_strerror(p->error));
     r->status = STATUS_INPUT;
     return false;
 }
@@ -319,12 +196,12 @@ static double call(struct running *r, int spec, struct bench_result *result)
 {
     struct prepared *p = &r->prepared[spec];
     double start = attn_seconds();
-    p->error = p->kernel->forward(&p->problem, p->params, p->arrays->data[0], p->arrays->data[1], p->arrays->data[2], p->arrays->data[3], p->workspace);
+    p->error = call_forward(&p->call);
     double seconds = attn_seconds() - start;
     if (p->error) {
         clear_line(r);
         skip(r, result, "%s", attn_strerror(p->error));
-        complain(r->b->o, "%s: %s", p->kernel->name, attn_strerror(p->error));
+        complain(r->b->o, "%s: %s", p->call.kernel->name, attn_strerror(p->error));
         r->status = STATUS_INPUT;
     }
     return seconds;
@@ -395,7 +272,7 @@ static void measure(struct running *r, int point)
     say_point(r, point, NULL);
     for (int s = 0; s < b->specs; s++) {
         if (!prepare(r, point, s)) continue;
-        say_point(r, point, r->prepared[s].kernel->name);
+        say_point(r, point, r->prepared[s].call.kernel->name);
         /* the first call meets cold caches: it counts only where it is all there is time for */
         double seconds = r->prepared[s].seconds[0] = call(r, s, &at->result[s]);
         more[s] = !r->prepared[s].error && least_runs(b, seconds) > 1;
@@ -408,7 +285,7 @@ static void measure(struct running *r, int point)
         any = false;
         for (int s = 0; s < b->specs; s++) {
             if (!more[s]) continue;
-            say_point(r, point, r->prepared[s].kernel->name);
+            say_point(r, point, r->prepared[s].call.kernel->name);
             more[s] = turn(r, &at->result[s], s, length);
             any |= more[s];
         }
@@ -463,8 +340,7 @@ static enum status run(struct bench *b, struct arena *arena)
         status = bench_report(b);
         if (r->status > status) status = r->status;
     }
-    for (int k = 0; k < DTYPES; k++)
-        for (int role = 0; role < ROLES; role++) attn_free(r->arrays[k].data[role]);
+    for (int k = 0; k < DTYPES; k++) call_arrays_free(&r->arrays[k]);
     for (int s = 0; s < b->specs; s++) kernel_unload(&r->loaded[s]);
     machine_close(b->machine);
     return status;

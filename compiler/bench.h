@@ -21,8 +21,15 @@ struct bench_request {
     double time, limit; /* seconds: spent on a point, at least; of the longest call that is made */
     uint64_t seed;
 };
+/* A whole number from 1 up (`k` and `M` behind it stand for 1024 and 1024 * 1024), a length or a range of lengths, heads as in 8/2: what follows it in the
+   text; NULL when there is none. */
+const char *count_read(const char *text, int64_t *value);
+const char *lengths_add(const char *text, struct lengths *out);
+const char *heads_add(const char *text, struct bench_heads *out);
 /* These return false after a message. `usual` is what is taken where the option is not there. */
 bool lengths_read(const struct options *o, const char *usual, struct lengths *out);
+bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out);
+bool seconds_read(const struct options *o, const char *option, const char *text, double *out); /* NULL leaves *out */
 bool document_read(const struct options *o, int64_t *out);
 /* Threads are left as 0, OpenMP's default, where the option is not there. */
 bool bench_request_read(const struct options *o, struct bench_request *r);

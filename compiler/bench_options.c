@@ -30,8 +30,7 @@ const char bench_help[] = "usage: attnc bench [options] SPEC.yaml...\n"
 
 static const char usual_lengths[] = "1k..8k";
 
-/* A whole number from 1 up; `k` and `M` behind it stand for 1024 and 1024 * 1024. NULL when there is none. */
-static const char *number(const char *text, int64_t *value)
+const char *count_read(const char *text, int64_t *value)
 {
     char *end;
     errno = 0;
@@ -55,27 +54,32 @@ static bool add_length(struct lengths *out, int64_t length)
     return true;
 }
 
-bool lengths_read(const struct options *o, const char *usual, struct lengths *out)
+const char *lengths_add(const char *at, struct lengths *out)
 {
     const int64_t most = 1 << 26;
+    int64_t from = 0, to;
+    const char *end = count_read(at, &from);
+    bool good = end && from <= most;
+    to = from;
+    if (good && strncmp(end, "..", 2) == 0) {
+        end = count_read(end + 2, &to);
+        good = end && from <= to && to <= most;
+    }
+    for (int64_t n = from; good && n <= to; n *= 2) good = add_length(out, n);
+    return good ? end : NULL;
+}
+
+bool lengths_read(const struct options *o, const char *usual, struct lengths *out)
+{
     const char *text = o->lengths ? o->lengths : usual, *at = text;
     *out = (struct lengths){0};
     for (;; at++) {
-        int64_t from = 0, to;
-        const char *end = number(at, &from);
-        bool good = end && from <= most;
-        to = from;
-        if (good && strncmp(end, "..", 2) == 0) {
-            end = number(end + 2, &to);
-            good = end && from <= to && to <= most;
-        }
-        for (int64_t n = from; good && n <= to; n *= 2) good = add_length(out, n);
-        if (!good || (*end && *end != ',')) {
+        at = lengths_add(at, out);
+        if (!at || (*at && *at != ',')) {
             complain(o, "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'", MOST_LENGTHS, text);
             return false;
         }
-        if (!*end) return true;
-        at = end;
+        if (!*at) return true;
     }
 }
 
@@ -84,7 +88,7 @@ static bool threads_read(const struct options *o, struct bench_request *r)
     r->threads = o->thread_list ? 0 : 1;
     for (const char *at = o->thread_list; at;) {
         int64_t n;
-        const char *end = number(at, &n);
+        const char *end = count_read(at, &n);
         if (!end || n > 4096 || r->threads == MOST_COUNTS || (*end && *end != ',')) {
             complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MOST_COUNTS, o->thread_list);
             return false;
@@ -95,37 +99,40 @@ static bool threads_read(const struct options *o, struct bench_request *r)
     return true;
 }
 
-static bool heads_read(const struct options *o, struct bench_request *r)
+const char *heads_add(const char *at, struct bench_heads *h)
 {
     const int64_t most = 1 << 20;
-    const char *text = o->heads ? o->heads : "1", *at = text;
-    while (at) {
-        struct bench_heads h = {0};
-        const char *end = number(at, &h.heads);
-        h.kv_heads = h.heads;
-        if (end && *end == '/') end = number(end + 1, &h.kv_heads);
-        if (!end || h.heads > most || h.heads % h.kv_heads != 0 || r->heads == MOST_COUNTS || (*end && *end != ',')) {
-            complain(o,
-                     "--heads takes up to %d numbers from 1 to %lld, each with those of k and v, which divide it, behind a slash where they are fewer, "
-                     "as in 1,8,8/2, not '%s'",
-                     MOST_COUNTS, (long long)most, text);
-            return false;
-        }
-        r->head[r->heads++] = h;
-        at = *end ? end + 1 : NULL;
-    }
-    return true;
+    const char *end = count_read(at, &h->heads);
+    h->kv_heads = h->heads;
+    if (end && *end == '/') end = count_read(end + 1, &h->kv_heads);
+    return end && h->heads <= most && h->heads % h->kv_heads == 0 ? end : NULL;
 }
 
-static bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out)
+static bool heads_read(const struct options *o, struct bench_request *r)
 {
-    const char *end = text ? number(text, out) : "";
+    const char *text = o->heads ? o->heads : "1";
+    for (const char *at = text;; at++) {
+        at = r->heads < MOST_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
+        if (!at || (*at && *at != ',')) {
+            complain(o,
+                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, behind a slash where they are fewer, "
+                     "as in 1,8,8/2, not '%s'",
+                     MOST_COUNTS, 1 << 20, text);
+            return false;
+        }
+        if (!*at) return true;
+    }
+}
+
+bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out)
+{
+    const char *end = text ? count_read(text, out) : "";
     if (end && !*end && *out <= most) return true;
     complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)most, text);
     return false;
 }
 
-static bool seconds_read(const struct options *o, const char *option, const char *text, double *out)
+bool seconds_read(const struct options *o, const char *option, const char *text, double *out)
 {
     if (!text) return true;
     char *end;

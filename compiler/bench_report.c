@@ -1,7 +1,7 @@
 /* What attnc bench found: as a table, as JSON, as comma-separated values. */
 #include "bench.h"
+#include "table.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,22 +90,6 @@ struct line {
 };
 enum column { LENGTH, HEADS, THREADS, SPEC, FORM, MEDIAN, BEST, GFLOPS, SHARE, EXPECTED, BYTES, WORKSPACE, AGAINST };
 
-/* Columns on a screen: bytes that begin a character. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
-static void print_cell(struct text *out, const char *text, int width, bool left, bool last)
-{
-    int pad = width - width_of(text);
-    if (!left) text_add(out, "%*s", pad, "");
-    text_add(out, "%s", text);
-    if (left && !last) text_add(out, "%*s", pad, "");
-}
-
 static void fill_line(const struct bench *b, const struct bench_point *p, int spec, struct line *line)
 {
     const struct bench_result *r = &p->result[spec], *first = &p->result[0];
@@ -165,9 +149,9 @@ static void print_table(const struct bench *b, struct text *out)
             inexact |= r->measured && !r->counts.exact;
         }
     for (int c = 0; c < COLUMNS; c++) {
-        width[c] = width_of(title[c]);
+        width[c] = table_width(title[c]);
         for (int k = 0; k < lines; k++)
-            if (width_of(line[k].cell[c]) > width[c]) width[c] = width_of(line[k].cell[c]);
+            if (table_width(line[k].cell[c]) > width[c]) width[c] = table_width(line[k].cell[c]);
         if (shown[c]) last = c;
     }
     print_machine(b, out);
@@ -179,7 +163,7 @@ static void print_table(const struct bench *b, struct text *out)
                 text_add(out, "left out: %s", line[k].skipped);
                 break;
             }
-            print_cell(out, k < 0 ? title[c] : line[k].cell[c], width[c], c == SPEC || c == FORM, c == last);
+            table_cell(out, k < 0 ? title[c] : line[k].cell[c], width[c], c == SPEC || c == FORM, c == last);
             if (c < last) text_add(out, "  ");
         }
         text_add(out, "\n");
@@ -286,18 +270,6 @@ static void print_json(const struct bench *b, struct text *out)
     json_decref(top);
 }
 
-/* A word as RFC 4180 has it. */
-static void csv_word(struct text *out, const char *word)
-{
-    bool plain = !strpbrk(word, ",\"\r\n");
-    if (!plain) text_add(out, "\"");
-    for (; *word; word++) {
-        if (*word == '"') text_add(out, "\"");
-        text_append(out, word, 1);
-    }
-    if (!plain) text_add(out, "\"");
-}
-
 static void print_csv(const struct bench *b, struct text *out)
 {
     struct field field[FIELDS];
@@ -312,7 +284,7 @@ static void print_csv(const struct bench *b, struct text *out)
                 if (f) text_add(out, ",");
                 if (field[f].absent) continue;
                 if (field[f].kind == WORD)
-                    csv_word(out, field[f].word);
+                    table_csv(out, field[f].word);
                 else if (field[f].kind == REAL)
                     text_add(out, "%.9g", field[f].real);
                 else
@@ -327,9 +299,7 @@ static void print_csv(const struct bench *b, struct text *out)
 static enum status put(const struct bench *b, const char *file, const struct text *text)
 {
     if (strcmp(file, "-") != 0) return write_whole(b->o, file, text->data, text->length);
-    if (fwrite(text->data, 1, text->length, stdout) == text->length && fflush(stdout) == 0) return STATUS_DONE;
-    complain(b->o, "cannot write to standard output: %s", strerror(errno));
-    return STATUS_MACHINE;
+    return table_put(b->o, text);
 }
 
 enum status bench_report(const struct bench *b)

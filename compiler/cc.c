@@ -420,6 +420,30 @@ done:
     return status;
 }
 
+const char *compiler_version(struct arena *arena, const struct options *o)
+{
+    struct job job = {.arena = arena, .options = *o}, *j = &job;
+    if (!find_compiler(j)) return NULL;
+    const char *argument[MAX_ARGUMENTS];
+    int n = 0;
+    for (int k = 0; k < j->compiler.count; k++) argument[n++] = j->compiler.word[k];
+    argument[n++] = "--version";
+    argument[n] = NULL;
+    struct text log = {0};
+    struct guard guard;
+    guard_begin(&guard);
+    j->mask = &guard.mask;
+    int status = run_program(j, argument, &log);
+    guard_end(&guard);
+    const char *line = NULL;
+    if (status == 0 && log.length > 0)
+        line = arena_printf(arena, "%.*s", (int)strcspn(log.data, "\n"), log.data);
+    else
+        complain(o, "%s --version says nothing", argument[0]);
+    text_free(&log);
+    return line;
+}
+
 enum status kernel_load(const char *name, const char *source, const char *header, bool quiet, struct loaded_kernel *out)
 {
     struct text symbol = {0};

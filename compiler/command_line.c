@@ -2,11 +2,12 @@
 #include "command_line.h"
 #include "knobs.h"
 #include "spec.h"
+#include "tune.h"
 
 #include <string.h>
 
 #define ON(command) (1U << COMMAND_##command)
-#define ON_SPECS (ON(compile) | ON(explain) | ON(run) | ON(check) | ON(bench))
+#define ON_SPECS (ON(compile) | ON(explain) | ON(run) | ON(check) | ON(bench) | ON(tune))
 #define ON_ALL (ON_SPECS | ON(list) | ON(show))
 
 const struct output_row output_rows[OUTPUTS] = {
@@ -27,7 +28,7 @@ const int switch_row_count = (int)(sizeof switch_rows / sizeof *switch_rows);
 
 const char *const *value_words(struct arena *arena, enum value_kind kind)
 {
-    static const char *const colors[] = {"auto", "always", "never", NULL};
+    static const char *const colors[] = {"auto", "always", "never", NULL}, *const formats[] = {"csv", "json", NULL};
     const char **words;
     int count = 0;
     switch (kind) {
@@ -37,6 +38,8 @@ const char *const *value_words(struct arena *arena, enum value_kind kind)
     case VALUE_FOLDER:
     case VALUE_ATTACHED: break;
     case VALUE_COLOR: return colors;
+    case VALUE_FORMAT: return formats;
+    case VALUE_STRATEGY: return search_names;
     case VALUE_TARGETS: return target_names();
     case VALUE_SET: return set_words(arena);
     case VALUE_OUTPUTS:

@@ -326,6 +326,7 @@ struct machine;
 /* Compiles what measures it. NULL after a message, and *status. */
 struct machine *machine_open(struct arena *arena, bool quiet, enum status *status);
 void machine_close(struct machine *m);
+const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
 /* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, and `again`
@@ -548,6 +549,9 @@ struct loaded_code {
    Reports to standard error; returns STATUS_DONE or STATUS_MACHINE. */
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out);
 void code_unload(struct loaded_code *code);
+/* The first line that the C compiler says of its version; NULL after a message. */
+struct options;
+const char *compiler_version(struct arena *arena, const struct options *o);
 struct attn_kernel;
 struct loaded_kernel {
     struct loaded_code code;
@@ -588,7 +592,7 @@ enum output {
 struct options {
     bool quiet, color, to_stdout, depfile, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* 1 << enum output of each */
+    unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: products have no text */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* by --target */
@@ -596,6 +600,11 @@ struct options {
     /* bench and explain, as they were written; NULL: not there (bench_options.c). Files may be "-", standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
     bool machine;
+    /* tune, as they were written (tune_options.c) */
+    const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report;
+    bool resume, query;
+    const char *const *shape;
+    int shapes;
     bool has_seed;
     uint64_t seed;
     const char *const *set;
@@ -659,6 +668,8 @@ void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 
 int command_bench(const struct options *o);
 extern const char bench_help[];
+int command_tune(const struct options *o);
+extern const char tune_help[];
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

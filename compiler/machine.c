@@ -88,6 +88,16 @@ int64_t machine_memory(void)
     return free;
 }
 
+const char *machine_text(struct arena *arena)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], model[128] = "unknown processor";
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
+    if (file) fclose(file);
+    return arena_printf(arena, "%s, %ld processors, %lld KiB of cache", model, sysconf(_SC_NPROCESSORS_ONLN), (long long)(machine_cache() / 1024));
+}
+
 static double triad(const struct machine *m, int threads, double seconds)
 {
     int64_t bytes = 4 * machine_cache(), most = machine_memory() / 4;

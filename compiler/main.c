@@ -1,5 +1,6 @@
 /* The command line of attnc. */
 #include "command_line.h"
+#include "tune.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
                            "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
                            "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
+                           "       attnc tune SPEC.yaml            searches schedules on this machine\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
@@ -24,6 +26,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --lengths LIST, --document N, --machine     for explain: its table of costs\n"
                            "  --lengths, --heads, --batch, --document, --time, --limit, --json, --csv,\n"
                            "  --plot FILE.svg             for bench; attnc bench --help explains them\n"
+                           "  those of tune: attnc tune --help\n"
                            "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
                            "\n"
                            "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
@@ -48,16 +51,6 @@ static const char *const *command_names(void)
     static const char *names[COMMANDS];
     for (int k = COMMAND_compile + 1; k < COMMANDS; k++) names[k - 1] = command_rows[k].name;
     return names;
-}
-
-void complain(const struct options *o, const char *format, ...)
-{
-    fprintf(stderr, o->color ? "\033[1mattnc:\033[0m \033[1;31merror:\033[0m " : "attnc: error: ");
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
 }
 
 /* ---- the values of options; these return false after a message ---- */
@@ -196,7 +189,7 @@ static bool fits(const struct options *o, const char *argument, enum command_num
     return true;
 }
 
-static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **file)
+static int parse(struct options *o, enum command_number command, int count, char **argument, const char **set, const char **shape, const char **file)
 {
     const bool bench = command == COMMAND_bench;
     static const struct {
@@ -208,14 +201,20 @@ static int parse(struct options *o, enum command_number command, int count, char
                 {"--lengths", offsetof(struct options, lengths)},  {"--heads", offsetof(struct options, heads)},
                 {"--batch", offsetof(struct options, batch)},      {"--document", offsetof(struct options, document)},
                 {"--time", offsetof(struct options, time)},        {"--limit", offsetof(struct options, limit)},
-                {"--plot", offsetof(struct options, plot)}},
+                {"--plot", offsetof(struct options, plot)},        {"--strategy", offsetof(struct options, strategy)},
+                {"--trials", offsetof(struct options, trials)},    {"--samples", offsetof(struct options, samples)},
+                {"--db", offsetof(struct options, database)},      {"--shard", offsetof(struct options, shard)},
+                {"--export", offsetof(struct options, export)},    {"--merge", offsetof(struct options, merge)},
+                {"--report", offsetof(struct options, report)}},
       flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
                 {"-MD", offsetof(struct options, depfile)},
                 {"--passes", offsetof(struct options, show_passes)},
                 {"--machine", offsetof(struct options, machine)},
                 {"--standalone", offsetof(struct options, standalone)},
                 {"--tuned", offsetof(struct options, tuned)},
-                {"--quiet", offsetof(struct options, quiet)}};
+                {"--quiet", offsetof(struct options, quiet)},
+                {"--resume", offsetof(struct options, resume)},
+                {"--query", offsetof(struct options, query)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
         const char *a = argument[k], *value;
@@ -257,6 +256,8 @@ static int parse(struct options *o, enum command_number command, int count, char
             if (!each(o, name, value, target_item)) return STATUS_USAGE;
         } else if (strcmp(name, "--set") == 0)
             set[o->sets++] = value;
+        else if (strcmp(name, "--shape") == 0)
+            shape[o->shapes++] = value;
         else if (strcmp(name, "--threads") == 0 && bench)
             o->thread_list = value;
         else if (strcmp(name, "--threads") == 0) {
@@ -269,6 +270,7 @@ static int parse(struct options *o, enum command_number command, int count, char
             return STATUS_USAGE;
     }
     o->set = set;
+    o->shape = shape;
     o->file = file;
     return STATUS_DONE;
 }
@@ -306,7 +308,8 @@ int main(int count, char **argument)
         if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
-            fputs(command == COMMAND_bench ? bench_help : help, stdout);
+            fputs(command == COMMAND_bench ? bench_help : command == COMMAND_tune ? tune_help : help, stdout);
+            if (command == COMMAND_tune) fputs(pipe_help, stdout);
             return finish(&o);
         }
         if (strcmp(argument[k], "--version") == 0) {
@@ -315,8 +318,9 @@ int main(int count, char **argument)
         }
     }
     struct arena *arena = arena_new();
-    const char **set = arena_alloc(arena, ((size_t)count + 1) * sizeof *set), **file = arena_alloc(arena, ((size_t)count + 1) * sizeof *file);
-    int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, file);
+    const size_t most = ((size_t)count + 1) * sizeof(char *);
+    const char **set = arena_alloc(arena, most), **shape = arena_alloc(arena, most), **file = arena_alloc(arena, most);
+    int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, shape, file);
     if (status == STATUS_DONE && o.show_passes) {
         for (int k = 0; k < pass_count; k++) printf("%-10s %-6s %s\n", passes[k].name, passes[k].level == PASS_LOOPS ? "loops" : "graph", passes[k].says);
         status = finish(&o);

@@ -116,6 +116,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     }
     p->standalone = o->standalone;
     p->command = reproducing(arena, file, o);
+    if (!o->emit) return p;
     emit_source(p, NULL, p->command, &p->source);
     emit_header(p, p->command, &p->header);
     return p;

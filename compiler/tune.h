@@ -1,5 +1,6 @@
 /* What the files of attnc tune share: the space of schedules (knobs.c), strategies that choose points of it (tune_search.c, tune_pipe.c), the process that
-   measures one (tune_trial.c), results in SQLite (tune_store.c), what is told and drawn of them (tune_query.c, tune_report.c), the command (tune.c). */
+   measures one (tune_trial.c), results in SQLite (tune_store.c and its parts, tune_store.h), what is told and drawn of them (tune_result.c, tune_query.c,
+   tune_export.c, tune_report.c), the command (tune.c). */
 #ifndef ATTNC_TUNE_H
 #define ATTNC_TUNE_H
 
@@ -77,6 +78,7 @@ struct tune_result {
     char why[200];             /* where it is not MEASURED: for people */
     double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
     double bytes;              /* moved by a call, by the roofline; 0: not known */
+    double bandwidth;          /* bytes a second that the machine reached at best; 0: not known */
     int samples;
     struct tune_sample *sample; /* malloc'd, or in an arena */
 };
@@ -95,20 +97,25 @@ struct search_request {
     const struct tune_space *space;
     uint64_t seed;
     int64_t trials;                                            /* that may be asked for; 0: no limit */
-    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking */
+    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking; may be NULL */
     void *user;
+    bool (*stop)(void *user); /* asked while a command is waited for: whether the search should be over; may be NULL */
 };
 struct search;
 /* `name`: one of search_names, or pipe:COMMAND. NULL after a message: an unknown name, a command that does not start. Same request, same answers: same
    order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
-/* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more. *failed: the
-   user's own strategy broke its promises (a message was given). */
+/* The next point to measure, and how many samples it should have by then; false: the search is over. A point may come again, with more; only a command
+   asks for the usual point, whose ratio is 1, and perhaps for a point again with no more. *failed: the user's own strategy broke its promises (a message
+   was given). */
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
 /* What came of the point that search_next gave last, with all its samples. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
+/* Whether there is a strategy of that name; says so if not. */
+bool search_known(const char *name, const struct options *o);
 extern const char *const search_names[]; /* NULL at the end */
+extern const char pipe_help[];            /* what a user's own strategy has to read and write */
 
 /* ---- results on disk (tune_store.c) ---- */
 
@@ -140,9 +147,11 @@ struct tune_run {
 
 struct store;
 /* Opens, makes or migrates the database; with `readonly` it has to be there, and is not changed. NULL after a message: *status. Several processes may have it open,
-   and any may die at any time: what was finished stays. */
+   and any may die at any time: what was finished stays. A forked child opens its own. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
+/* Milliseconds that another process's lock is waited for. */
+extern int store_patience;
 /* These return false after a message (a full disk, a file that cannot be written, a lock that never came free). */
 /* A run for the experiment: with `resume` the last one of an equal experiment, strategy and seed, if there is one. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run);
@@ -157,11 +166,19 @@ int store_runs(struct store *s, const char *spec_name, struct arena *arena, stru
 /* Copies what the other database has and this one lacks; nothing twice, however often. */
 bool store_merge(struct store *s, const char *other);
 
+/* ---- the cost model (tune_cost.c) ---- */
+
+/* What a call of the product should take on a machine whose best target is t: only to rank schedules by. */
+double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth);
+
 /* ---- what is told of them ---- */
 
-/* The best measured trial of a run that is not slower than the usual schedule beyond noise; NULL: the usual schedule is best. */
+/* The best measured trial of a run whose interval ends below 1; NULL: none is faster than the usual schedule beyond noise. Of several trials at a point
+   the last one speaks. (tune_result.c) */
 const struct tune_trial *run_best(const struct tune_run *run);
-/* A table on standard output; "csv" or "json" of every trial (tune_query.c). */
+/* Median seconds of the usual schedule, over all samples of the run; infinity without one. */
+double run_usual(const struct tune_run *run);
+/* A table on standard output; "csv" or "json" of every trial (tune_query.c, tune_export.c). */
 enum status tune_query(const struct options *o, const struct tune_run *runs, int count);
 enum status tune_export(const struct options *o, const char *format, const struct tune_run *runs, int count);
 /* One page without anything from elsewhere (tune_report.c). */

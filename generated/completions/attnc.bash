@@ -74,6 +74,15 @@ _attnc()
     --seed) return ;;
     --lengths) return ;;
     --document) return ;;
+    --shape) return ;;
+    --strategy) _attnc_offer exhaustive random halving model; return ;;
+    --trials) return ;;
+    --samples) return ;;
+    --db) _attnc_files -f; return ;;
+    --shard) return ;;
+    --export) _attnc_offer csv json; return ;;
+    --merge) _attnc_files -f; return ;;
+    --report) _attnc_files -f; return ;;
     --heads) return ;;
     --batch) return ;;
     --time) return ;;
@@ -106,6 +115,12 @@ _attnc()
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
+    tune)
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --document --shape --strategy --trials --samples --db --resume --shard --query --export --merge --report --time --limit --quiet --color --version --help
+        else
+            _attnc_files -f -X '!*.yaml'
+            _attnc_files -d
+        fi ;;
     list)
         if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
         fi ;;
@@ -116,7 +131,7 @@ _attnc()
     *)
         if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --passes --dump-after --quiet --color --version --help
         else
-            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench list show; fi
+            if ((${#words[@]} == 2)); then _attnc_offer explain run check bench tune list show; fi
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;

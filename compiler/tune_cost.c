@@ -1,0 +1,27 @@
+/* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates; measurement decides. */
+#include "tune.h"
+
+#include <math.h>
+
+static const double MOVE = 3;      /* FLOPs that a core could do while an element comes from the second-level cache */
+static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
+static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
+
+double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth)
+{
+    const struct compilation *c = product_choice(p, t, shape->length);
+    if (!c) return INFINITY;
+    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+    struct counts counts;
+    count_work(c, &size, document, machine_cache(), &counts);
+    struct roofline roofline = roofline_of(c, &size, &counts, shape->threads);
+    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q, k = (double)c->tile_k;
+    /* sums come and go once for every tile of keys, keys once for every tile of queries; half a tile is computed in vain at the mask's edge */
+    double moved = counts.pairs * (2 * E / k + (D + E) / q) * MOVE;
+    double edge = (double)(size.batch * size.kv_heads * size.members * size.n_q) * (fmin(q, k) / 2) * 2 * (D + E) * (counts.exact ? 0.5 : 1);
+    double rows = (double)schedule_knob(c, "rows", 6), vectors = (double)schedule_knob(c, "vectors", 4);
+    double loads = 1 + BROADCAST * (rows + vectors) * 4 / (rows * vectors);
+    double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
+    roofline.work = (roofline.work * loads + moved + edge) * (1 + OUTSIDE * fmax(0, over - 1));
+    return roofline_seconds(&roofline, peak, bandwidth, NULL);
+}

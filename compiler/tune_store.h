@@ -1,0 +1,63 @@
+/* What the files of the store share: the connection and statements on it (tune_store.c), the schema (tune_schema.c), rows (tune_rows.c), joining two
+   databases (tune_merge.c). */
+#ifndef ATTNC_TUNE_STORE_H
+#define ATTNC_TUNE_STORE_H
+
+#include "tune.h"
+
+#include <sqlite3.h>
+
+struct store {
+    sqlite3 *db;
+    const char *file; /* as it was named */
+    const struct options *o;
+    enum status status; /* of the last failure */
+    char name[];        /* file, or ./file: SQLite gives ":memory:" and "file:" meanings of its own */
+};
+
+/* ---- the connection; these return false or NULL after a message ---- */
+
+/* Says what SQLite has just refused to do, in words for people; false. */
+bool store_failed(struct store *s);
+/* A message of our own, after the file's name; false. */
+bool store_wrong(struct store *s, enum status status, const char *format, ...) IR_PRINTF(3, 4);
+/* A statement with its parameters bound: `types` has i (int64_t), d (double) or t (const char *) for each. store_done ends it. */
+sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...);
+/* The same for the next turn of a statement. */
+bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...);
+/* 1: there is a row; 0: no more; -1 after a message. */
+int store_row(struct store *s, sqlite3_stmt *statement);
+/* To the end of the statement, without its rows. */
+bool store_step(struct store *s, sqlite3_stmt *statement);
+void store_done(sqlite3_stmt *statement);
+bool store_do(struct store *s, const char *sql, const char *types, ...);
+/* Every writer takes the lock before it reads, so that what it read still holds when it writes. `well`: what came of all in between; else nothing is kept. */
+bool store_write(struct store *s);
+bool store_written(struct store *s, bool well);
+/* What is read in between is of one moment. */
+bool store_read(struct store *s);
+bool store_have_read(struct store *s, bool well);
+
+/* ---- the schema ---- */
+
+enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
+/* The steps there are: the version of the schema after all of them. */
+int store_newest(void);
+/* The version in the database: 0 where there is nothing in it; -1 after a message (another program's, a newer one). */
+int store_version(struct store *s);
+bool store_migrate(struct store *s);
+
+/* ---- rows ---- */
+
+/* The experiment's id: found, or made. */
+bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
+bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
+bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
+bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
+/* The trial with its schedule and samples. `statement` has a row of STORE_TRIAL_COLUMNS first. */
+#define STORE_TRIAL_COLUMNS "t.id, t.begun, t.status, t.why, t.work, t.peak, t.bytes"
+bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena, struct tune_trial *trial);
+const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena);
+double store_now(void);
+
+#endif

@@ -1,0 +1,90 @@
+"""An installed attnc for tests: what the build folder has, installed into an empty folder by DESTDIR, so that nothing lies where the build was told it would;
+and folders of people who use it."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+from suite import ROOT, Failure, Skip, check, execute
+
+TEXT = '/usr/share/common-licenses/GPL-3'
+
+
+class Place:
+    """A folder to work in, and the environment of one who has installed attnc."""
+
+    def __init__(self, suite, folder, name='a b'):
+        self.suite, self.prefix, self.folder = suite, suite.prefix, os.path.join(folder, name)
+        os.mkdir(self.folder)
+        self.environment = clean(PREFIX=self.prefix, OMP_NUM_THREADS='2')
+        exports = blocks(os.path.join('examples', 'README.md'), 'Examples')[0][1]
+        shown = self.run(['bash', '-ec', exports + 'env -0'], cwd=self.folder).stdout
+        self.environment = dict(line.split('=', 1) for line in shown.split('\0') if line)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def run(self, argv, cwd=None, status=0, env=None, **options):
+        done = execute(argv, cwd=cwd or self.folder, env=self.environment | (env or {}), **options)
+        check(done.returncode == status, 'exit status %d, not %d: %s\n%s' % (
+            done.returncode, status, ' '.join(map(str, argv))[:200], (done.stdout + done.stderr)[-1500:]))
+        return done
+
+    def write(self, name, text):
+        with open(self.path(name), 'w') as f:
+            f.write(text)
+
+    def read(self, name):
+        with open(self.path(name)) as f:
+            return f.read()
+
+    def needs(self, *programs):
+        for program in programs:
+            if not shutil.which(program):
+                raise Skip('there is no ' + program)
+
+    def library(self):
+        """The folder of libattnrt."""
+        return os.path.dirname(self.environment['PKG_CONFIG_PATH'])
+
+
+def clean(**more):
+    """The environment without what would change how a stranger's project is built."""
+    gone = ('CC', 'CXX', 'CFLAGS', 'LDFLAGS', 'MAKEFLAGS', 'ATTNC', 'DESTDIR', 'LD_LIBRARY_PATH', 'CMAKE_GENERATOR')
+    return {k: v for k, v in os.environ.items() if k not in gone} | {'LC_ALL': 'C'} | more
+
+
+def sections(file):
+    """The title and the text of each section of a Markdown file; a # in a block is no title."""
+    with open(os.path.join(ROOT, file)) as f:
+        text = f.read()
+    found, title, fenced = [], None, False
+    for line in text.splitlines(keepends=True):
+        fenced ^= line.startswith('```')
+        if not fenced and re.match('#+ ', line):
+            title = line.lstrip('#').strip()
+            found.append([title, ''])
+        elif found:
+            found[-1][1] += line
+    return [(title, body) for title, body in found]
+
+
+def blocks(file, title):
+    """What a file shows under a title: the word behind each fence, and the lines."""
+    return [block for name, body in sections(file) if name == title for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
+
+
+def install(suite, command='meson install -C build', folder='an empty folder', **environment):
+    """Runs a command that installs the build folder of the compiler under test, and sets suite.prefix. Nothing is built for it. Returns what went wrong."""
+    destination = os.path.join(suite.folder, folder)
+    environment = {k: v for k, v in clean(DESTDIR=destination).items() if k != 'PKG_CONFIG_PATH'} | environment
+    named = command.replace('meson install -C build', 'meson install --no-rebuild -C "$BUILD"')
+    if named == command:
+        return 'nothing is installed by: ' + command
+    done = subprocess.run(['bash', '-ec', named], env=environment | {'BUILD': os.path.dirname(suite.attnc)}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    found = glob.glob(glob.escape(destination) + '/**/bin/attnc', recursive=True)
+    if done.returncode or len(found) != 1:
+        return 'meson install: ' + (done.stdout + done.stderr)[-1500:].replace('\n', ' ')
+    suite.prefix = os.path.dirname(os.path.dirname(found[0]))
+    return None

@@ -1,0 +1,239 @@
+/* Landscapes over tile sizes and the like, with noise, and a search over one from beginning to end. */
+#ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
+#define ATTNC_TESTS_SEARCH_LANDSCAPE_H
+
+#include "compiler/tune.h"
+#include "runtime/attnrt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct landscape {
+    const char *name;
+    struct tune_space space;
+    double (*seconds)(const struct tune_space *, const struct tune_point *);  /* of the candidate, without noise; infinity: crashes */
+    double (*expected)(const struct tune_space *, const struct tune_point *); /* of the cost model, which is wrong */
+    double noise;                                                             /* of a sample, relative */
+};
+
+/* ---- numbers ---- */
+
+static double landscape_uniform(uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint32_t counter[4] = {a, b, c, 7}, key[2] = {11, 13};
+    uint32_t out[4];
+    attn_philox(counter, key, out);
+    return ((double)out[0] + 0.5) / 4294967296.0;
+}
+
+static double landscape_normal(uint32_t a, uint32_t b, uint32_t c)
+{
+    return sqrt(-2 * log(landscape_uniform(a, b, 2 * c))) * cos(6.283185307179586 * landscape_uniform(a, b, 2 * c + 1));
+}
+
+static double knob_value(const struct tune_space *s, const struct tune_point *p, int k)
+{
+    return (double)s->knob[k].value[p->at[k]];
+}
+
+static double octaves(const struct tune_space *s, const struct tune_point *p, int k, double from)
+{
+    return log2(knob_value(s, p, k) / from);
+}
+
+/* ---- landscapes ---- */
+
+/* A valley, turned against the knobs. */
+static double valley(const struct tune_space *s, const struct tune_point *p)
+{
+    const double a = octaves(s, p, 0, 112), b = octaves(s, p, 1, 300), along = a + b, across = a - b;
+    return exp(0.05 * along * along + 0.12 * across * across);
+}
+static double valley_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    const double a = octaves(s, p, 0, 64), b = octaves(s, p, 1, 128);
+    return exp(0.1 * a * a + 0.1 * b * b);
+}
+
+/* Overheads that larger tiles share, against a cache that they have to fit in and registers that unrolling uses up. */
+static double cache(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = knob_value(s, p, 2);
+    const double bytes = 4 * (q * 64 * 2 + k * 64 * 2 + q * k), over = bytes / 400e3, spilled = unroll * q / 16 > 24 ? 0.15 : 0;
+    return 1 + 9 / q + 14 / k + 0.2 / unroll + 0.02 * unroll + 0.5 / (1 + exp(-6 * log2(over))) + spilled;
+}
+static double cache_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = knob_value(s, p, 0), k = knob_value(s, p, 1);
+    return 1 + 5 / q + 5 / k + (q * k * 4 > 128e3 ? 0.4 : 0);
+}
+
+/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and where things come to lie in the cache is as good as random. */
+static double rugged(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), chunk = octaves(s, p, 2, 512), n = 8200;
+    const double padded = ceil(n / q) * q / n * ceil(n / k) * k / n, luck = landscape_uniform((uint32_t)point_number(s, p), 1, 2);
+    const double a = log2(q / 80), b = log2(k / 220);
+    return padded * (1 + 0.03 * a * a + 0.04 * b * b + 0.03 * a * b + 0.03 * chunk * chunk) * (1 + 0.02 * luck);
+}
+static double rugged_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    const double a = octaves(s, p, 0, 128), b = octaves(s, p, 1, 128);
+    return 1 + 0.05 * a * a + 0.05 * b * b;
+}
+
+/* Tiles that do not fit crash, close to the best ones; so do some others. */
+static double crashing(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = octaves(s, p, 2, 4);
+    if (q * k > 40000 || landscape_uniform((uint32_t)point_number(s, p), 3, 4) < 0.06) return INFINITY;
+    return 1 + 20 / q + 20 / k + 0.04 * unroll * unroll + 0.02 * fabs(log2(q / k));
+}
+static double crashing_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    return 1 + 1 / knob_value(s, p, 0) + 1 / knob_value(s, p, 1);
+}
+
+/* Five knobs, of which two are choices without a measure: one that turns what is best about another round. */
+static double choices(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);
+    const double axis[] = {0.25, 0, 0.1};
+    return (1 + 0.06 * q * q + 0.04 * k * k + 0.05 * unroll * unroll + (p->at[3] ? 0 : 0.08)) * (1 + axis[p->at[4]] * (1 + 0.2 * q));
+}
+static double choices_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    const double q = octaves(s, p, 0, 64), k = octaves(s, p, 1, 128);
+    return 1 + 0.05 * q * q + 0.05 * k * k + (p->at[3] ? 0.05 : 0);
+}
+/* Says nothing, or the opposite. */
+static double misled_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    return 1 / valley(s, p);
+}
+
+#define TILES_16 {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512}
+#define TILES_12 {16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512}
+static const struct landscape landscapes[] = {
+    {"valley",
+     {2,
+      {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16},
+       {.name = "tile_k", .values = 20, .usual = 7, .value = {16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 288, 320, 384, 448, 512, 640, 768, 1024}}}},
+     valley,
+     valley_expected,
+     0.02},
+    {"misled",
+     {2, {{.name = "tile_q", .values = 16, .usual = 3, .value = TILES_16}, {.name = "tile_k", .values = 16, .usual = 7, .value = TILES_16}}},
+     valley,
+     misled_expected,
+     0.01},
+    {"cache",
+     {3,
+      {{.name = "tile_q", .values = 12, .usual = 3, .value = TILES_12},
+       {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
+       {.name = "unroll", .values = 4, .usual = 1, .value = {1, 2, 4, 8}}}},
+     cache,
+     cache_expected,
+     0.01},
+    {"rugged",
+     {3,
+      {{.name = "tile_q", .values = 12, .usual = 5, .value = TILES_12},
+       {.name = "tile_k", .values = 16, .usual = 5, .value = TILES_16},
+       {.name = "chunk", .values = 5, .usual = 2, .value = {128, 256, 512, 1024, 2048}}}},
+     rugged,
+     rugged_expected,
+     0.01},
+    {"crashing",
+     {3,
+      {{.name = "tile_q", .values = 12, .usual = 2, .value = TILES_12},
+       {.name = "tile_k", .values = 12, .usual = 2, .value = TILES_12},
+       {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}}}},
+     crashing,
+     crashing_expected,
+     0.01},
+    {"choices",
+     {5,
+      {{.name = "tile_q", .values = 6, .usual = 2, .value = {16, 32, 64, 128, 256, 512}},
+       {.name = "tile_k", .values = 6, .usual = 3, .value = {32, 64, 128, 256, 512, 1024}},
+       {.name = "unroll", .values = 4, .usual = 0, .value = {1, 2, 4, 8}},
+       {.name = "pack", .values = 2, .usual = 0, .value = {0, 1}},
+       {.name = "parallel", .values = 3, .usual = 0, .value = {0, 1, 2}}}},
+     choices,
+     choices_expected,
+     0.01},
+};
+enum { landscape_count = sizeof landscapes / sizeof *landscapes };
+
+/* The time without noise over the usual point's. */
+static double landscape_true(const struct landscape *l, const struct tune_point *p)
+{
+    const struct tune_point usual = point_usual(&l->space);
+    return l->seconds(&l->space, p) / l->seconds(&l->space, &usual);
+}
+
+static double landscape_best(const struct landscape *l)
+{
+    double best = INFINITY;
+    for (int64_t k = 0; k < space_points(&l->space); k++) {
+        const struct tune_point p = point_of(&l->space, k);
+        best = fmin(best, landscape_true(l, &p));
+    }
+    return best;
+}
+
+static double landscape_expects(void *user, const struct tune_point *p)
+{
+    const struct landscape *l = user;
+    return l->expected(&l->space, p);
+}
+
+/* Samples with noise of both schedules that is the same for the same point, number and seed; one of thirty is disturbed. */
+static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples, uint64_t seed)
+{
+    const double ratio = landscape_true(l, p);
+    struct tune_result result = {.status = isfinite(ratio) ? TUNE_MEASURED : TUNE_CRASHED, .samples = isfinite(ratio) ? samples : 0};
+    result.sample = calloc((size_t)samples, sizeof *result.sample);
+    const uint32_t number = (uint32_t)point_number(&l->space, p);
+    for (int k = 0; k < result.samples && result.sample; k++) {
+        const uint32_t what = 4 * (uint32_t)k, which = (uint32_t)seed;
+        const double disturbed = landscape_uniform(number, which, 1000000 + what) < 1.0 / 30 ? 1.5 : 1;
+        result.sample[k].seconds = 1e-3 * ratio * disturbed * exp(l->noise * landscape_normal(number, which, what));
+        result.sample[k].usual = 1e-3 * exp(l->noise * landscape_normal(number, which, what + 1));
+    }
+    return result;
+}
+
+/* What a search chooses, by the median of the samples, and what that is worth without noise. */
+static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials, const struct options *o)
+{
+    const struct search_request request = {.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
+    struct search *s = search_open(strategy, &request, o);
+    const int64_t points = space_points(&l->space);
+    double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, least = INFINITY;
+    struct tune_point p;
+    int samples;
+    bool failed = false;
+    for (int64_t k = 0; k < points; k++) ratio[k] = INFINITY;
+    p = point_usual(&l->space);
+    ratio[point_number(&l->space, &p)] = 1;
+    int64_t asked = 0;
+    while (s && search_next(s, &p, &samples, &failed)) {
+        struct tune_result result = landscape_measure(l, &p, samples, seed);
+        search_tell(s, &p, &result);
+        ratio[point_number(&l->space, &p)] = result.status == TUNE_MEASURED ? tune_gain(&result).ratio : INFINITY;
+        free(result.sample);
+        asked++;
+    }
+    for (int64_t k = 0; k < points; k++)
+        if (ratio[k] < least) {
+            least = ratio[k];
+            p = point_of(&l->space, k);
+            chosen = landscape_true(l, &p);
+        }
+    free(ratio);
+    search_close(s);
+    return failed || (trials > 0 && asked > trials) ? NAN : chosen;
+}
+
+#endif

@@ -1,0 +1,371 @@
+/* Strategies of the search for schedules: the order and the number of what they ask for, and how near they come to the best of landscapes that are known. */
+#include "search_landscape.h"
+#include "suite.h"
+
+#include <stdarg.h>
+
+static char complaint[2000];
+
+void complain(const struct options *o, const char *format, ...)
+{
+    va_list arguments;
+    (void)o;
+    va_start(arguments, format);
+    vsnprintf(complaint, sizeof complaint, format, arguments);
+    va_end(arguments);
+}
+
+static const struct options options;
+static const struct landscape *landscape_called(const char *name)
+{
+    for (int l = 0; l < landscape_count; l++)
+        if (strcmp(landscapes[l].name, name) == 0) return &landscapes[l];
+    abort();
+}
+
+/* ---- what a search asks for ---- */
+
+enum { MOST_ASKED = 5000 };
+struct asked {
+    int count;
+    int64_t number[MOST_ASKED];
+    int samples[MOST_ASKED];
+};
+
+/* With answers of the landscape; `broken` points crash whatever they are. */
+static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken, struct asked *a)
+{
+    struct search *s = search_open(name, request, &options);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    struct tune_point p;
+    bool failed = true;
+    int samples;
+    a->count = 0;
+    while (search_next(s, &p, &samples, &failed)) {
+        CU_ASSERT_FATAL(a->count < MOST_ASKED);
+        a->number[a->count] = point_number(request->space, &p);
+        a->samples[a->count++] = samples;
+        struct tune_result result = {.status = TUNE_REFUSED};
+        if (!broken) result = landscape_measure(l, &p, samples, request->seed);
+        search_tell(s, &p, &result);
+        free(result.sample);
+    }
+    CU_ASSERT_FALSE(failed);
+    CU_ASSERT_FALSE(search_next(s, &p, &samples, &failed)); /* over stays over */
+    search_close(s);
+}
+
+static struct search_request request_of(const struct landscape *l, uint64_t seed, int64_t trials)
+{
+    return (struct search_request){.space = &l->space, .seed = seed, .trials = trials, .expected = landscape_expects, .user = (void *)(uintptr_t)l};
+}
+
+static bool same(const struct asked *a, const struct asked *b)
+{
+    const size_t count = (size_t)a->count;
+    return a->count == b->count && memcmp(a->number, b->number, count * sizeof *a->number) == 0 &&
+           memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
+}
+
+/* Within the space, never the usual point, and a point again only with more samples, or never. */
+static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
+{
+    const struct tune_point usual = point_usual(space);
+    int wrong = 0, repeated = 0;
+    for (int k = 0; k < a->count; k++) {
+        wrong += a->number[k] < 0 || a->number[k] >= space_points(space) || a->number[k] == point_number(space, &usual) || a->samples[k] < 1;
+        for (int j = 0; j < k; j++) repeated += a->number[j] == a->number[k] && (!again || a->samples[j] >= a->samples[k]);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(repeated, 0);
+}
+
+static bool asks_again(const char *name)
+{
+    return strcmp(name, "halving") == 0 || strcmp(name, "model") == 0;
+}
+
+static void test_exhaustive(void)
+{
+    static struct asked a;
+    for (int n = 0; n < landscape_count; n++) {
+        const struct landscape *l = &landscapes[n];
+        const struct search_request request = request_of(l, 1, 0);
+        ask_all(l, "exhaustive", &request, false, &a);
+        CU_ASSERT_EQUAL(a.count, space_points(&l->space) - 1);
+        expect_proper(&l->space, &a, false);
+        int wrong = 0;
+        for (int k = 1; k < a.count; k++) {
+            const struct tune_point p = point_of(&l->space, a.number[k - 1]), q = point_of(&l->space, a.number[k]);
+            const double x = log(l->expected(&l->space, &p)), y = log(l->expected(&l->space, &q));
+            wrong += x > y || (x == y && a.number[k - 1] > a.number[k]);
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+}
+
+static void test_order(void)
+{
+    static struct asked a, b, c;
+    for (int n = 0; n < landscape_count; n++)
+        for (int s = 0; search_names[s]; s++) {
+            const struct landscape *l = &landscapes[n];
+            struct search_request request = request_of(l, 5, 60);
+            ask_all(l, search_names[s], &request, false, &a);
+            ask_all(l, search_names[s], &request, false, &b);
+            request.seed = UINT64_MAX - 5;
+            ask_all(l, search_names[s], &request, false, &c);
+            CU_ASSERT_EQUAL(a.count, 60);
+            CU_ASSERT_TRUE(same(&a, &b));
+            CU_ASSERT_EQUAL(same(&a, &c), strcmp(search_names[s], "exhaustive") == 0);
+            expect_proper(&l->space, &a, asks_again(search_names[s]));
+        }
+}
+
+/* A shorter search of `random` is the beginning of a longer one, and without a limit it has everything. */
+static void test_random(void)
+{
+    static struct asked a, b;
+    const struct landscape *l = landscape_called("cache");
+    struct search_request request = request_of(l, 3, 0);
+    ask_all(l, "random", &request, false, &a);
+    CU_ASSERT_EQUAL(a.count, space_points(&l->space) - 1);
+    expect_proper(&l->space, &a, false);
+    request.trials = 100;
+    ask_all(l, "random", &request, false, &b);
+    CU_ASSERT_EQUAL(b.count, 100);
+    CU_ASSERT_EQUAL(memcmp(a.number, b.number, 100 * sizeof *a.number), 0);
+    /* Every quarter of the space has about as many of the first half of the order. */
+    int quarter[4] = {0};
+    for (int k = 0; k < a.count / 2; k++) quarter[4 * a.number[k] / space_points(&l->space)]++;
+    for (int k = 0; k < 4; k++) CU_ASSERT(quarter[k] > a.count / 8 - 40 && quarter[k] < a.count / 8 + 40);
+}
+
+static void test_limits(void)
+{
+    static const int64_t limits[] = {1, 2, 3, 7, 40, 200};
+    static struct asked a;
+    const struct landscape *l = landscape_called("crashing");
+    for (int s = 0; search_names[s]; s++) {
+        for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+            const struct search_request request = request_of(l, 2, limits[k]);
+            ask_all(l, search_names[s], &request, false, &a);
+            CU_ASSERT_EQUAL(a.count, limits[k]);
+            expect_proper(&l->space, &a, asks_again(search_names[s]));
+        }
+        const struct search_request no_limit = request_of(l, 2, 0);
+        ask_all(l, search_names[s], &no_limit, false, &a);
+        CU_ASSERT(a.count >= 20);
+        expect_proper(&l->space, &a, asks_again(search_names[s]));
+    }
+}
+
+/* More trials than points, and none to speak of. */
+static void test_small_spaces(void)
+{
+    static const struct landscape small[] = {{"one", {1, {{.name = "tile_q", .values = 1, .value = {64}}}}, valley, valley_expected, 0.02},
+                                             {"two", {1, {{.name = "pack", .values = 2, .usual = 1, .value = {0, 1}}}}, valley, valley_expected, 0.02},
+                                             {"none", {0}, valley, valley_expected, 0.02},
+                                             {"six",
+                                              {3,
+                                               {{.name = "tile_q", .values = 3, .usual = 1, .value = {16, 32, 64}},
+                                                {.name = "tile_k", .values = 1, .value = {64}},
+                                                {.name = "pack", .values = 2, .value = {0, 1}}}},
+                                              valley,
+                                              valley_expected,
+                                              0.02}};
+    static struct asked a;
+    for (size_t n = 0; n < sizeof small / sizeof *small; n++)
+        for (int s = 0; search_names[s]; s++)
+            for (int64_t trials = 0; trials < 60; trials += 50) {
+                const struct search_request request = {.space = &small[n].space, .seed = 1, .trials = trials};
+                ask_all(&small[n], search_names[s], &request, true, &a);
+                CU_ASSERT_EQUAL(a.count, space_points(&small[n].space) - 1); /* what fails is not asked for again */
+                expect_proper(&small[n].space, &a, false);
+            }
+}
+
+static double nothing_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    const double odd[] = {NAN, INFINITY, -1, 0, 3};
+    return odd[point_number(s, p) % 5];
+}
+static double same_expected(const struct tune_space *s, const struct tune_point *p)
+{
+    (void)s;
+    (void)p;
+    return 1;
+}
+
+/* Cost models that say nothing. */
+static void test_odd_models(void)
+{
+    static struct asked a, b;
+    struct landscape odd = *landscape_called("choices");
+    for (int s = 0; search_names[s]; s++) {
+        struct search_request request = request_of(&odd, 1, 150);
+        odd.expected = nothing_expected;
+        ask_all(&odd, search_names[s], &request, false, &a);
+        CU_ASSERT_EQUAL(a.count, 150);
+        expect_proper(&odd.space, &a, asks_again(search_names[s]));
+        odd.expected = same_expected;
+        ask_all(&odd, search_names[s], &request, false, &a);
+        request.expected = NULL;
+        ask_all(&odd, search_names[s], &request, false, &b);
+        CU_ASSERT_TRUE(same(&a, &b));
+        CU_ASSERT_EQUAL(a.count, 150);
+    }
+}
+
+/* Where every point fails, a search goes on to its limit and does not come back to any. */
+static void test_all_fail(void)
+{
+    static struct asked a;
+    const struct landscape *l = landscape_called("valley");
+    for (int s = 0; search_names[s]; s++) {
+        const struct search_request request = request_of(l, 1, 120);
+        ask_all(l, search_names[s], &request, true, &a);
+        CU_ASSERT_EQUAL(a.count, 120);
+        expect_proper(&l->space, &a, false);
+    }
+}
+
+/* Of far more points than can be listed; and more trials than the model keeps. */
+static void test_large_space(void)
+{
+    static struct asked a, b;
+    struct landscape large = {"large", {MOST_KNOBS, {{.name = "", .values = 0}}}, valley, valley_expected, 0.02};
+    for (int k = 0; k < MOST_KNOBS; k++) {
+        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = MOST_VALUES, .usual = 5};
+        for (int v = 0; v < MOST_VALUES; v++) large.space.knob[k].value[v] = 16 * (v + 1);
+    }
+    for (int s = 0; search_names[s]; s++) {
+        const struct search_request request = request_of(&large, 1, 60);
+        if (strcmp(search_names[s], "exhaustive") == 0) {
+            CU_ASSERT_PTR_NULL(search_open("exhaustive", &request, &options));
+            CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "the space has 36520347436056576 schedules"));
+            continue;
+        }
+        ask_all(&large, search_names[s], &request, false, &a);
+        ask_all(&large, search_names[s], &request, false, &b);
+        CU_ASSERT_EQUAL(a.count, 60);
+        CU_ASSERT_TRUE(same(&a, &b));
+        expect_proper(&large.space, &a, asks_again(search_names[s]));
+    }
+    const struct landscape *l = landscape_called("valley");
+    const struct search_request request = request_of(l, 1, 4000);
+    ask_all(l, "model", &request, false, &a);
+    CU_ASSERT(a.count >= space_points(&l->space) - 1);
+    expect_proper(&l->space, &a, true);
+}
+
+static void test_names(void)
+{
+    const struct search_request request = request_of(landscape_called("valley"), 1, 1);
+    static const char *const wrong[] = {"modle", "", "pipe", "pip:true", "exhaustive:x", "Model"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        CU_ASSERT_PTR_NULL(search_open(wrong[k], &request, &options));
+        CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "is none of exhaustive, random, halving, model, pipe:COMMAND"));
+    }
+    static const char *const names[] = {"exhaustive", "random", "halving", "model", NULL};
+    for (int k = 0; k < 5; k++) CU_ASSERT(names[k] ? search_names[k] && strcmp(names[k], search_names[k]) == 0 : !search_names[k]);
+}
+
+/* ---- what a search finds ---- */
+
+enum { SEEDS = 6 };
+
+/* How many of the searches choose a point that is more than 3% slower than the best one. */
+static int misses(const struct landscape *l, const char *name, bool noise)
+{
+    struct landscape quiet = *l;
+    if (!noise) quiet.noise = 0;
+    const double best = landscape_best(l);
+    int missed = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const double found = landscape_search(&quiet, name, seed, strcmp(name, "exhaustive") == 0 ? 0 : space_points(&l->space) / 4, &options);
+        CU_ASSERT_FALSE(isnan(found));
+        missed += !(found <= 1.03 * best);
+    }
+    return missed;
+}
+
+static void test_near(void)
+{
+    int random = 0;
+    for (int n = 0; n < landscape_count; n++) {
+        const struct landscape *l = &landscapes[n];
+        CU_ASSERT_EQUAL(misses(l, "exhaustive", false), 0);
+        CU_ASSERT_EQUAL(misses(l, "halving", true), 0);
+        CU_ASSERT_EQUAL(misses(l, "model", true), 0);
+        random += misses(l, "random", true);
+    }
+    /* Chance alone does not do it. */
+    CU_ASSERT(random >= SEEDS);
+}
+
+static double wide(const struct tune_space *s, const struct tune_point *p)
+{
+    double sum = 1;
+    for (int k = 0; k < s->knobs; k++) sum += 0.05 * pow(octaves(s, p, k, 96 << k % 3), 2);
+    return sum;
+}
+
+/* Of a space that cannot be listed, the searches still come near the best, which is not among the points that they begin with. */
+static void test_near_in_large_space(void)
+{
+    struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
+    for (int k = 0; k < large.space.knobs; k++) {
+        large.space.knob[k] = (struct tune_knob){.name = "knob", .values = 12, .usual = 2};
+        for (int v = 0; v < 12; v++) large.space.knob[k].value[v] = INT64_C(16) << v / 2 | (v % 2 ? INT64_C(8) << v / 2 : 0);
+    }
+    const double best = landscape_best(&large);
+    static const struct {
+        const char *name;
+        double off; /* at most, or for chance at least */
+    } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
+    for (int s = 0; s < 3; s++) {
+        double sum = 0, most = 0;
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            const double off = landscape_search(&large, expected[s].name, seed, 200, &options) / best - 1;
+            sum += off;
+            most = fmax(most, off);
+        }
+        CU_ASSERT(s < 2 ? most <= expected[s].off : sum / 3 > expected[s].off);
+    }
+}
+
+/* Of points that crash the model asks for fewer than chance would, though they lie beside the best ones. */
+static void test_avoids_crashes(void)
+{
+    static struct asked a;
+    const struct landscape *l = landscape_called("crashing");
+    int crashes[2] = {0};
+    for (int model = 0; model < 2; model++) {
+        const struct search_request request = request_of(l, 4, 140);
+        ask_all(l, model ? "model" : "random", &request, false, &a);
+        for (int k = 0; k < a.count; k++) {
+            const struct tune_point p = point_of(&l->space, a.number[k]);
+            crashes[model] += l->seconds(&l->space, &p) == INFINITY;
+        }
+    }
+    CU_ASSERT(crashes[0] > 10);
+    CU_ASSERT(4 * crashes[1] < 3 * crashes[0]);
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {{"search_exhaustive", test_exhaustive},
+                                             {"search_order", test_order},
+                                             {"search_random", test_random},
+                                             {"search_limits", test_limits},
+                                             {"search_small_spaces", test_small_spaces},
+                                             {"search_odd_models", test_odd_models},
+                                             {"search_all_fail", test_all_fail},
+                                             {"search_large_space", test_large_space},
+                                             {"search_names", test_names},
+                                             {"search_near", test_near},
+                                             {"search_near_in_large_space", test_near_in_large_space},
+                                             {"search_avoids_crashes", test_avoids_crashes}};
+    return unit_tests_run("search", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,639 @@
+/* Results of tuning: what samples say, rows in and out, versions of the schema, files that are none of ours, joining, and what is told. */
+#include "tests/unit/store_cases.h"
+
+#include <jansson.h>
+#include <math.h>
+
+/* ---- what samples say ---- */
+
+/* n samples whose quotients are 1/n, 2/n … n/n, out of order. */
+static struct tune_gain gain_of(int n)
+{
+    struct tune_sample *sample = calloc((size_t)n, sizeof *sample);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+    int step = n / 2 + 1;
+    for (int a = n, b = step; b;) { /* until they have no common divisor */
+        const int rest = a % b;
+        a = b, b = rest;
+        if (b == 0 && a > 1) a = n, b = ++step;
+    }
+    for (int k = 0, at = 0; k < n; k++, at = (at + step) % n) sample[k] = (struct tune_sample){(at + 1) * 0.25, n * 0.25};
+    const struct tune_gain gain = tune_gain(&(struct tune_result){.samples = n, .sample = sample});
+    free(sample);
+    return gain;
+}
+
+static void test_gain(void)
+{
+    /* Bounds of a table of the sign test at 95%. */
+    static const struct {
+        int n, low;
+    } bounds[] = {{1, 1}, {5, 1}, {6, 1}, {8, 1}, {9, 2}, {11, 2}, {12, 3}, {15, 4}, {20, 6}, {25, 8}, {50, 18}, {100, 40}, {2000, 956}};
+    for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
+        const int n = bounds[k].n, low = bounds[k].low;
+        const struct tune_gain g = gain_of(n);
+        CU_ASSERT_DOUBLE_EQUAL(g.ratio * n, (n + 1) / 2.0, 1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(g.low * n, low, 1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(g.high * n, n + 1 - low, 1e-9);
+    }
+    const struct tune_gain none = tune_gain(&(struct tune_result){0});
+    CU_ASSERT(isinf(none.ratio) && isinf(none.low) && isinf(none.high));
+    CU_ASSERT(isinf(tune_seconds(&(struct tune_result){0})));
+    struct tune_sample sample[] = {{4, 1}, {1, 0}, {2, 1}, {3, 1}}; /* one without a time to compare with */
+    const struct tune_result four = {.samples = 4, .sample = sample};
+    CU_ASSERT_EQUAL(tune_seconds(&four), 2.5);
+    CU_ASSERT_EQUAL(tune_gain(&four).ratio, 3);
+    CU_ASSERT_EQUAL(tune_gain(&four).low, 2);
+    CU_ASSERT_EQUAL(tune_gain(&four).high, 4);
+}
+
+/* Quotients ratio - spread, ratio, ratio + spread. */
+static struct tune_trial trial_of(int k, enum tune_status status, double ratio, double spread)
+{
+    static struct tune_sample sample[20][3];
+    static int next;
+    struct tune_sample *s = sample[next++ % 20];
+    for (int j = 0; j < 3; j++) s[j] = (struct tune_sample){2 * (ratio + (j - 1) * spread), 2};
+    return (struct tune_trial){.id = 100 + k, .begun = 1e9 + k, .point = point_at(k), .result = {.status = status, .samples = 3, .sample = s}};
+}
+
+static void test_best(void)
+{
+    struct tune_trial trial[] = {
+        trial_of(1, TUNE_MEASURED, 0.5, 0.1),   /* the usual point */
+        trial_of(0, TUNE_WRONG, 0.1, 0.01),     /* fast and wrong */
+        trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* fast in the middle, but not beyond noise */
+        trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* luck: corrected below */
+        trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* crashed when it was repeated */
+        trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05), trial_of(3, TUNE_MEASURED, 0.85, 0.01),
+        trial_of(5, TUNE_CRASHED, 0.5, 0.01),   trial_of(6, TUNE_RUNNING, 2, 0.1), /* says nothing yet */
+    };
+    struct tune_run run = {.trials = 10, .trial = trial, .experiment = experiment_of(1)};
+    CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[5]);
+    trial[5].result.status = TUNE_LATE;
+    CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[7]);
+    run.trials = 3;
+    CU_ASSERT_PTR_NULL(run_best(&run));
+    CU_ASSERT_EQUAL(run_usual(&run), 2);
+    run.trials = 0;
+    CU_ASSERT_PTR_NULL(run_best(&run));
+    CU_ASSERT(isinf(run_usual(&run)));
+}
+
+/* ---- rows ---- */
+
+static int64_t run_in(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume)
+{
+    int64_t run = 0;
+    CU_ASSERT_FATAL(store_run(s, e, strategy, seed, resume, &run));
+    CU_ASSERT(run > 0);
+    return run;
+}
+
+static int64_t trial_in(struct store *s, int64_t run, int k, int samples)
+{
+    const struct tune_experiment e = experiment_of(1);
+    const struct tune_point p = point_at(k);
+    const struct tune_result r = result_of(k, samples);
+    int64_t trial = 0;
+    CU_ASSERT_FATAL(store_begin(s, run, &p, &e.space, &trial));
+    CU_ASSERT_FATAL(samples < 0 || store_finish(s, trial, &r));
+    return trial;
+}
+
+static bool found(struct store *s, int64_t run, int k, int samples)
+{
+    struct arena *arena = arena_new();
+    const struct tune_experiment e = experiment_of(1);
+    const struct tune_point p = point_at(k);
+    bool failed = true;
+    const struct tune_trial *t = store_find(s, run, &p, &e.space, arena, &failed);
+    CU_ASSERT(!failed);
+    bool same = !t;
+    if (t && samples >= 0) {
+        const struct tune_result wanted = result_of(k, samples);
+        same = same_result(&t->result, &wanted) && memcmp(&t->point, &p, sizeof p) == 0;
+    }
+    same &= (t == NULL) == (samples < 0);
+    arena_free(arena);
+    return same;
+}
+
+static bool same_experiment(const struct tune_experiment *a, const struct tune_experiment *b)
+{
+    bool same = a->space.knobs == b->space.knobs;
+    const char *const x[] = {a->spec_name, a->spec_hash, a->spec_text, a->machine, a->compiler, a->attnc, a->target};
+    const char *const y[] = {b->spec_name, b->spec_hash, b->spec_text, b->machine, b->compiler, b->attnc, b->target};
+    for (size_t k = 0; k < sizeof x / sizeof *x; k++) same &= strcmp(x[k], y[k]) == 0;
+    for (int k = 0; k < a->space.knobs && same; k++) {
+        const struct tune_knob *p = &a->space.knob[k], *q = &b->space.knob[k];
+        same &= strcmp(p->name, q->name) == 0 && strcmp(p->says, q->says) == 0 && p->values == q->values && p->usual == q->usual;
+        same &= memcmp(p->value, q->value, sizeof p->value) == 0;
+    }
+    return same && a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads && a->shape.kv_heads == b->shape.kv_heads &&
+           a->shape.length == b->shape.length && a->shape.threads == b->shape.threads;
+}
+
+static void test_rows(void)
+{
+    const char *file = path("rows.db");
+    struct store *s = opened(file);
+    struct tune_experiment e = experiment_of(4096), other = experiment_of(65536);
+    other.spec_name = "it's, \"another\"";
+    const int64_t run = run_in(s, &e, "random", UINT64_MAX, false), second = run_in(s, &other, "exhaustive", 0, false);
+    CU_ASSERT(found(s, run, 0, -1));
+    for (int k = 0; k < 7; k++) trial_in(s, run, k, k);
+    const int64_t again = trial_in(s, run, 0, 2), running = trial_in(s, run, 8, -1);
+    for (int k = 1; k < 7; k++) CU_ASSERT(found(s, run, k, k));
+    CU_ASSERT(found(s, run, 0, 2));     /* the later of two */
+    CU_ASSERT(found(s, run, 8, -1));    /* begun only */
+    CU_ASSERT(found(s, second, 1, -1)); /* of another run */
+    const struct tune_result more = result_of(0, 9), fewer = result_of(0, 1);
+    CU_ASSERT(store_finish(s, again, &more));
+    CU_ASSERT(found(s, run, 0, 9));
+    CU_ASSERT(store_finish(s, again, &fewer)); /* all that is known, whatever was before */
+    CU_ASSERT(found(s, run, 0, 1));
+    CU_ASSERT(!store_finish(s, 999, &more));
+    CU_ASSERT(said_only("rows.db: trial 999 is there no more"));
+    struct tune_point outside = {{0, 4}};
+    int64_t trial;
+    CU_ASSERT(!store_begin(s, run, &outside, &e.space, &trial));
+    CU_ASSERT(said_only("rows.db: FOREIGN KEY"));
+    CU_ASSERT(!store_begin(s, 999, &outside, &e.space, &trial));
+    CU_ASSERT(said_only("rows.db: "));
+
+    struct arena *arena = arena_new();
+    struct tune_run *runs;
+    CU_ASSERT_EQUAL(store_runs(s, "nothing", arena, &runs), 0);
+    CU_ASSERT_EQUAL_FATAL(store_runs(s, other.spec_name, arena, &runs), 1);
+    CU_ASSERT(runs->id == second && runs->trials == 0 && runs->seed == 0 && strcmp(runs->strategy, "exhaustive") == 0);
+    CU_ASSERT(same_experiment(&runs->experiment, &other));
+    CU_ASSERT_EQUAL_FATAL(store_runs(s, NULL, arena, &runs), 2);
+    CU_ASSERT(runs->id == run && runs->seed == UINT64_MAX && same_experiment(&runs->experiment, &e) && runs->begun > 1.6e9);
+    CU_ASSERT_EQUAL_FATAL(runs->trials, 9);
+    for (int k = 1; k < 7; k++) {
+        const struct tune_result wanted = result_of(k, k);
+        CU_ASSERT(same_result(&runs->trial[k].result, &wanted));
+        CU_ASSERT(runs->trial[k].begun >= runs->trial[k - 1].begun);
+    }
+    CU_ASSERT(runs->trial[8].id == running && runs->trial[8].result.status == TUNE_RUNNING && runs->trial[8].result.samples == 0);
+    arena_free(arena);
+    store_close(s);
+    check_whole(file);
+
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT value FROM trial_knobs WHERE trial = 6 AND name = 'tile_k'"), 96);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=256 tile_k=96' AND samples = 5 AND length = 4096"), 1);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE abs(mean_usual * 3e3 - 7) < 0.01 AND least_seconds = 6e-3"), 1);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE status = 'running' AND samples = 0"), 1);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+}
+
+static void test_resume(void)
+{
+    const char *file = path("resume.db");
+    struct store *s = opened(file);
+    const struct tune_experiment e = experiment_of(4096);
+    const int64_t first = run_in(s, &e, "random", 1, true); /* there is none yet */
+    trial_in(s, first, 4, 4);
+    trial_in(s, first, 5, -1);
+    const int64_t last = run_in(s, &e, "random", 1, false);
+    CU_ASSERT(last != first);
+    store_close(s);
+    s = opened(file);
+    CU_ASSERT_EQUAL(run_in(s, &e, "random", 1, true), last);
+    CU_ASSERT(run_in(s, &e, "random", 2, true) > last);
+    CU_ASSERT(run_in(s, &e, "halving", 1, true) > last);
+    struct tune_experiment changed[12];
+    for (int k = 0; k < 12; k++) changed[k] = e;
+    changed[0].spec_hash = "0100";
+    changed[1].machine = "another";
+    changed[2].compiler = "gcc 12";
+    changed[3].attnc = "0.2.0";
+    changed[4].target = "generic";
+    changed[5].shape.length++;
+    changed[6].shape.kv_heads++;
+    changed[7].shape.threads++;
+    changed[8].space.knob[1].value[3]--;
+    changed[9].space.knob[0].usual = 2;
+    changed[10].space.knob[0].name = "tile";
+    changed[11].space.knobs = 1;
+    for (int k = 0; k < 12; k++) {
+        const int64_t own = run_in(s, &changed[k], "random", 1, true);
+        CU_ASSERT(own > last);
+        CU_ASSERT_EQUAL(run_in(s, &changed[k], "random", 1, true), own);
+    }
+    struct tune_experiment renamed = e; /* what a spec is called does not change what it is */
+    renamed.spec_name = "other";
+    renamed.space.knob[0].says = "in other words";
+    CU_ASSERT_EQUAL(run_in(s, &renamed, "random", 1, true), last);
+    CU_ASSERT(found(s, first, 4, 4));
+    CU_ASSERT(found(s, first, 5, -1));
+    store_close(s);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM experiments"), 13);
+    check_whole(file);
+}
+
+/* ---- files that are not as they should be ---- */
+
+static char *bytes_of(const char *file, size_t *length)
+{
+    FILE *f = fopen(file, "rb");
+    struct stat info = {0};
+    if (!f) abort();
+    CU_ASSERT_EQUAL(fstat(fileno(f), &info), 0);
+    *length = (size_t)info.st_size;
+    char *bytes = malloc(*length + 1);
+    CU_ASSERT_FATAL(bytes && fread(bytes, 1, *length, f) == *length);
+    fclose(f);
+    return bytes;
+}
+
+static void put_bytes(const char *file, const char *bytes, size_t length)
+{
+    FILE *f = fopen(file, "wb");
+    CU_ASSERT_FATAL(f && fwrite(bytes, 1, length, f) == length && fclose(f) == 0);
+}
+
+/* Neither to be read nor to be written, and left as it is. */
+static void refused(const char *file, enum status wanted, const char *why)
+{
+    size_t before, after;
+    struct stat info;
+    const bool there = stat(file, &info) == 0 && S_ISREG(info.st_mode);
+    char *old = there ? bytes_of(file, &before) : NULL;
+    for (int readonly = 0; readonly < 2; readonly++) {
+        enum status status = STATUS_DONE;
+        CU_ASSERT_PTR_NULL(store_open(file, readonly, &options, &status));
+        CU_ASSERT_EQUAL(status, wanted);
+        CU_ASSERT(said_only(why));
+    }
+    if (!there) return;
+    char *now = bytes_of(file, &after);
+    CU_ASSERT(before == after && memcmp(old, now, before) == 0);
+    free(old);
+    free(now);
+    static const char *const beside[] = {"-wal", "-shm", "-journal"};
+    for (int k = 0; k < 3; k++) {
+        char name[400];
+        snprintf(name, sizeof name, "%s%s", file, beside[k]);
+        CU_ASSERT(access(name, F_OK) != 0);
+    }
+}
+
+static void test_foreign(void)
+{
+    char long_text[5000];
+    memset(long_text, 'x', sizeof long_text);
+    put_bytes(path("short.db"), "hello\n", 6);
+    refused(path("short.db"), STATUS_INPUT, "short.db: this is no database");
+    put_bytes(path("long.db"), long_text, sizeof long_text);
+    refused(path("long.db"), STATUS_INPUT, "long.db: this is no database");
+    CU_ASSERT(sql_do(path("theirs.db"), "CREATE TABLE runs (id INTEGER PRIMARY KEY)"));
+    refused(path("theirs.db"), STATUS_INPUT, "theirs.db: this is a database of another program");
+    CU_ASSERT(sql_do(path("marked.db"), "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = WAL; CREATE TABLE runs (id INTEGER)"));
+    refused(path("marked.db"), STATUS_INPUT, "marked.db: this is a database of another program");
+    CU_ASSERT(sql_do(path("stolen.db"), "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark, no version */
+    refused(path("stolen.db"), STATUS_INPUT, "stolen.db: this is a database of another program");
+    refused(folder, STATUS_INPUT, "this is no file but a folder");
+    refused("/dev/null", STATUS_INPUT, "/dev/null: this is no file but a device");
+    enum status status = STATUS_DONE;
+    CU_ASSERT_PTR_NULL(store_open(path("none.db"), true, &options, &status));
+    CU_ASSERT(status == STATUS_INPUT && said_only("none.db: No such file") && access(path("none.db"), F_OK) != 0);
+    CU_ASSERT_PTR_NULL(store_open(path("none/none.db"), false, &options, &status));
+    CU_ASSERT(status == STATUS_MACHINE && said_only("none.db: cannot be made: No such file"));
+
+    put_bytes(path("empty.db"), "", 0); /* of a process that died before it wrote: nothing, and room for something */
+    struct store *s = store_open(path("empty.db"), true, &options, &status);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    struct arena *arena = arena_new();
+    struct tune_run *runs;
+    CU_ASSERT_EQUAL(store_runs(s, NULL, arena, &runs), 0);
+    arena_free(arena);
+    store_close(s);
+    size_t length;
+    free(bytes_of(path("empty.db"), &length));
+    CU_ASSERT_EQUAL(length, 0);
+    store_close(opened(path("empty.db")));
+    check_whole(path("empty.db"));
+}
+
+/* SQLite gives some names a meaning of their own. */
+static void test_names(void)
+{
+    char before[300];
+    CU_ASSERT_FATAL(getcwd(before, sizeof before) && chdir(folder) == 0);
+    static const char *const names[] = {":memory:", "file:x?mode=memory", "100%41 #?.db", "-"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        struct store *s = opened(names[k]);
+        run_in(s, &(struct tune_experiment){.spec_name = "", .spec_hash = "", .spec_text = "", .machine = "", .compiler = "", .attnc = "", .target = ""}, "", 0,
+               true);
+        store_close(s);
+        CU_ASSERT_EQUAL(access(names[k], F_OK), 0);
+        s = opened(names[k]);
+        struct arena *arena = arena_new();
+        struct tune_run *runs;
+        CU_ASSERT_EQUAL(store_runs(s, NULL, arena, &runs), 1);
+        arena_free(arena);
+        store_close(s);
+    }
+    CU_ASSERT_EQUAL(chdir(before), 0);
+}
+
+/* Who only reads leaves the file as it is, and nothing beside it; and cannot write. */
+static void test_reading(void)
+{
+    const char *file = path("read.db");
+    const struct tune_experiment e = experiment_of(4096);
+    const struct tune_point p = point_at(1);
+    struct store *s = opened(file);
+    const int64_t run = run_in(s, &e, "random", 1, false);
+    trial_in(s, run, 4, 4);
+    store_close(s);
+    size_t before, after;
+    char *old = bytes_of(file, &before);
+    enum status status;
+    s = store_open(file, true, &options, &status);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT(found(s, run, 4, 4));
+    int64_t id;
+    CU_ASSERT(!store_run(s, &e, "random", 2, false, &id));
+    CU_ASSERT(said_only("read.db: cannot be written"));
+    CU_ASSERT(!store_begin(s, run, &p, &e.space, &id));
+    CU_ASSERT(said_only("read.db: cannot be written"));
+    store_close(s);
+    char *now = bytes_of(file, &after);
+    CU_ASSERT(before == after && memcmp(old, now, before) == 0);
+    free(old);
+    free(now);
+    CU_ASSERT(access(path("read.db-wal"), F_OK) != 0 && access(path("read.db-shm"), F_OK) != 0);
+}
+
+static void make_old(const char *file)
+{
+    struct store *s = opened(file);
+    const struct tune_experiment e = experiment_of(4096);
+    trial_in(s, run_in(s, &e, "random", 1, false), 4, 4);
+    store_close(s);
+    CU_ASSERT(sql_do(file, "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
+                           "PRAGMA journal_mode = DELETE"));
+}
+
+static void test_versions(void)
+{
+    const char *file = path("old.db");
+    make_old(file);
+    size_t before, after;
+    char *old = bytes_of(file, &before);
+    enum status status;
+    struct store *s = store_open(file, true, &options, &status); /* to be read: a copy is migrated */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT(found(s, 1, 4, 4));
+    store_close(s);
+    char *now = bytes_of(file, &after);
+    CU_ASSERT(before == after && memcmp(old, now, before) == 0);
+    free(old);
+    free(now);
+    s = opened(file);
+    CU_ASSERT(found(s, 1, 4, 4));
+    store_close(s);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT user_version FROM pragma_user_version"), 2);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
+    check_whole(file);
+
+    make_old(path("stuck.db")); /* a step that fails leaves what was before */
+    CU_ASSERT(sql_do(path("stuck.db"), "CREATE VIEW results AS SELECT 1"));
+    CU_ASSERT_PTR_NULL(store_open(path("stuck.db"), false, &options, &status));
+    CU_ASSERT(status == STATUS_MACHINE && said_only("stuck.db: view results already exists"));
+    CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT user_version FROM pragma_user_version"), 1);
+    CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT count(*) FROM sqlite_master WHERE name = 'trials_of_run'"), 0);
+
+    CU_ASSERT(sql_do(file, "PRAGMA user_version = 3; PRAGMA journal_mode = DELETE"));
+    refused(file, STATUS_INPUT, "old.db: a newer attnc made this: its tables are of version 3, those known here end at 2");
+}
+
+static void test_damaged(void)
+{
+    static const char *const harm[] = {"UPDATE trials SET status = 'odd'",
+                                       "DELETE FROM choices WHERE knob = 1",
+                                       "UPDATE choices SET position = 99",
+                                       "UPDATE knob_values SET usual = 0",
+                                       "UPDATE knobs SET position = position + 5",
+                                       "UPDATE runs SET seed = 'many'",
+                                       "PRAGMA foreign_keys = OFF; DELETE FROM experiments"};
+    for (size_t k = 0; k < sizeof harm / sizeof *harm; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "harm-%zu.db", k);
+        struct store *s = opened(path(name));
+        const struct tune_experiment e = experiment_of(4096);
+        trial_in(s, run_in(s, &e, "random", 1, false), 4, 4);
+        CU_ASSERT(sql_do(path(name), harm[k]));
+        struct arena *arena = arena_new();
+        struct tune_run *runs;
+        CU_ASSERT_EQUAL(store_runs(s, NULL, arena, &runs), -1);
+        CU_ASSERT(said_only(": this database is damaged"));
+        arena_free(arena);
+        store_close(s);
+    }
+    size_t length;
+    char *whole = bytes_of(path("rows.db"), &length);
+    put_bytes(path("cut.db"), whole, length / 2);
+    refused(path("cut.db"), STATUS_INPUT, "cut.db: this database is damaged");
+    free(whole);
+}
+
+/* ---- joining ---- */
+
+static int64_t rows_of(const char *file)
+{
+    return sql_number(file, "SELECT (SELECT count(*) FROM runs) * 1000000 + (SELECT count(*) FROM trials) * 1000 + (SELECT count(*) FROM samples)");
+}
+
+static void test_merge(void)
+{
+    char a[300], b[300], old[300];
+    snprintf(a, sizeof a, "%s", path("a.db"));
+    snprintf(b, sizeof b, "%s", path("b.db"));
+    snprintf(old, sizeof old, "%s", path("merge-old.db"));
+    const struct tune_experiment e = experiment_of(4096), other = experiment_of(8192);
+    struct store *s = opened(a), *t = opened(b);
+    const int64_t run_a = run_in(s, &e, "random", 1, false);
+    trial_in(s, run_a, 4, 4);
+    const int64_t running = trial_in(s, run_a, 5, -1);
+    trial_in(t, run_in(t, &other, "random", 1, false), 6, 6);
+    trial_in(t, run_in(t, &e, "random", 1, false), 8, 8);
+    CU_ASSERT(store_merge(t, a));
+    CU_ASSERT_EQUAL(rows_of(b), 3004018);
+    CU_ASSERT(store_merge(t, a));
+    CU_ASSERT(store_merge(t, b));
+    CU_ASSERT_EQUAL(rows_of(b), 3004018);
+    CU_ASSERT_EQUAL(sql_number(b, "SELECT count(*) FROM experiments"), 2);
+    const struct tune_result late = result_of(5, 5), later = result_of(5, 7);
+    CU_ASSERT(store_finish(s, running, &late)); /* what was running when it was copied comes after */
+    CU_ASSERT(store_merge(t, a));
+    CU_ASSERT_EQUAL(rows_of(b), 3004023);
+    CU_ASSERT(store_merge(s, b)); /* and back */
+    CU_ASSERT_EQUAL(rows_of(a), 3004023);
+    CU_ASSERT(store_merge(t, a));
+    CU_ASSERT_EQUAL(rows_of(b), 3004023);
+    CU_ASSERT(store_finish(s, running, &later));
+    CU_ASSERT(store_merge(s, b)); /* the earlier result does not come back */
+    CU_ASSERT(found(s, run_a, 5, 7));
+    CU_ASSERT(store_merge(t, a));
+    CU_ASSERT_EQUAL(rows_of(b), 3004025);
+    CU_ASSERT_EQUAL(rows_of(a), 3004025);
+
+    make_old(old);
+    size_t before, after;
+    char *bytes = bytes_of(old, &before);
+    CU_ASSERT(store_merge(s, old));
+    CU_ASSERT_EQUAL(rows_of(a), 4005029);
+    char *now = bytes_of(old, &after);
+    CU_ASSERT(before == after && memcmp(bytes, now, before) == 0);
+    free(bytes);
+    free(now);
+    CU_ASSERT(!store_merge(s, path("none.db")));
+    CU_ASSERT(said_only("none.db: No such file"));
+    put_bytes(path("text.db"), "no", 2);
+    CU_ASSERT(!store_merge(s, path("text.db")));
+    CU_ASSERT(said_only("text.db: this is no database"));
+    /* all of a database or nothing */
+    CU_ASSERT(sql_do(b, "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE runs SET key = 'new' WHERE id = 1"));
+    CU_ASSERT(!store_merge(s, b));
+    CU_ASSERT(said_only("b.db: this database is damaged"));
+    CU_ASSERT_EQUAL(rows_of(a), 4005029);
+    struct arena *arena = arena_new();
+    struct tune_run *runs;
+    CU_ASSERT_EQUAL(store_runs(s, NULL, arena, &runs), 4);
+    arena_free(arena);
+    store_close(s);
+    store_close(t);
+    check_whole(a);
+}
+
+/* ---- what is told ---- */
+
+/* What `tell` writes to standard output; to be freed. */
+static char *told(enum status (*tell)(const struct tune_run *, int), const struct tune_run *runs, int count)
+{
+    const char *file = path("told");
+    fflush(stdout);
+    const int kept = dup(STDOUT_FILENO);
+    if (kept < 0 || !freopen(file, "w", stdout)) abort();
+    const enum status status = tell(runs, count);
+    fflush(stdout);
+    CU_ASSERT_FATAL(dup2(kept, STDOUT_FILENO) >= 0);
+    close(kept);
+    CU_ASSERT_EQUAL(status, STATUS_DONE);
+    size_t length;
+    char *text = bytes_of(file, &length);
+    text[length] = 0;
+    return text;
+}
+
+static enum status query(const struct tune_run *runs, int count)
+{
+    return tune_query(&options, runs, count);
+}
+
+static enum status csv(const struct tune_run *runs, int count)
+{
+    return tune_export(&options, "csv", runs, count);
+}
+
+static enum status json(const struct tune_run *runs, int count)
+{
+    return tune_export(&options, "json", runs, count);
+}
+
+static struct tune_trial told_trial[4];
+static struct tune_run told_runs[2];
+
+static void make_told(void)
+{
+    told_trial[0] = trial_of(1, TUNE_MEASURED, 1, 0);
+    told_trial[1] = trial_of(3, TUNE_MEASURED, 0.75, 0.125);
+    told_trial[1].result.work = 2e9;
+    told_trial[2] = trial_of(6, TUNE_CRASHED, 1, 0);
+    told_trial[2].result.samples = 0;
+    strcpy(told_trial[2].result.why, "signal 11, \"\xC3");
+    told_trial[3] = trial_of(8, TUNE_MEASURED, 1, 0.25);
+    told_runs[0] = (struct tune_run){
+        .id = 7, .begun = 1e9, .strategy = "random", .seed = UINT64_MAX, .experiment = experiment_of(4096), .trials = 3, .trial = told_trial};
+    told_runs[1] = (struct tune_run){
+        .id = 8, .begun = 1e9, .strategy = "pipe:a, b", .seed = 1, .experiment = experiment_of(8192), .trials = 1, .trial = told_trial + 3};
+    told_runs[1].experiment.space.knob[0].name = "unroll";
+}
+
+static void test_query(void)
+{
+    make_told();
+    char *text = told(query, told_runs, 2);
+    static const char wanted[] =
+        "a processor, 2 threads\n"
+        "x86-64-v4, clang 19.1.7, attnc 0.1.0\n\n"
+        "run  begun             spec     shape                      threads  strategy                   seed  trials                 at usual    best                of usual  best schedule\n"
+        "  7  2001-09-09 01:46  softmax  n=4096,heads=8,kv_heads=2        2  random     18446744073709551615  2 measured, 1 crashed    2.00 s  1.50 s  0.750 (0.625 to 0.875)  tile_q=16 tile_k=96\n"
+        "  8  2001-09-09 01:46  softmax  n=8192,heads=8,kv_heads=2        2  pipe:a, b                     1  1 measured               2.00 s       -                       -  the usual one\n"
+        "\nTimes are medians; `of usual` is the median of quotients, with its 95% interval.\n";
+    CU_ASSERT_STRING_EQUAL(text, wanted);
+    if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
+    free(text);
+    text = told(query, told_runs, 0);
+    CU_ASSERT_STRING_EQUAL(text, "no runs\n");
+    free(text);
+}
+
+static void test_export(void)
+{
+    make_told();
+    char *text = told(csv, told_runs, 2);
+#define BEFORE "softmax,00ff,\"a processor, 2 threads\",clang 19.1.7,0.1.0,x86-64-v4,1,8,2,"
+    static const char wanted[] =
+        "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,samples,seconds,ratio,"
+        "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,knob_tile_q,knob_tile_k,knob_unroll\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,64,-1,\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0.625,0.875,2e+09,,,16,96,\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, \"\"\xC3\",0,,,,,,,,16,288,\r\n"
+        "8," BEFORE "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,288,256\r\n";
+    CU_ASSERT_STRING_EQUAL(text, wanted);
+    if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
+    free(text);
+
+    text = told(json, told_runs, 2);
+    json_error_t error;
+    json_t *top = json_loads(text, 0, &error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(top);
+    free(text);
+    const char *seed, *name, *why, *target, *knob;
+    double length, usual, value, schedule, ratio, low, work, seconds;
+    json_t *none, *samples;
+    CU_ASSERT_EQUAL(json_unpack_ex(top, &error, 0, "{s:[{s:s, s:{s:s}, s:s, s:{s:F}, s:[{s:s, s:F, s:[F]}], s:i}]}", "runs", "seed", &seed, "spec", "name",
+                                   &name, "target", &target, "shape", "length", &length, "space", "name", &knob, "usual", &usual, "values", &value, "best",
+                                   &(int){0}),
+                    0);
+    CU_ASSERT(strcmp(seed, "18446744073709551615") == 0 && strcmp(name, "softmax") == 0 && strcmp(target, "x86-64-v4") == 0 && length == 4096);
+    CU_ASSERT(strcmp(knob, "tile_q") == 0 && usual == 64 && value == 16);
+    json_t *trials = json_object_get(json_array_get(json_object_get(top, "runs"), 0), "trials");
+    CU_ASSERT_EQUAL(json_array_size(trials), 3);
+    CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 1), "{s:{s:F}, s:F, s:F, s:F, s:o, s:o}", "schedule", "tile_k", &schedule, "ratio", &ratio, "ratio_low",
+                                &low, "work_flops", &work, "bytes", &none, "samples", &samples),
+                    0);
+    CU_ASSERT(schedule == 96 && ratio == 0.75 && low == 0.625 && work == 2e9 && json_is_null(none) && json_array_size(samples) == 3);
+    CU_ASSERT(json_unpack(json_array_get(samples, 2), "{s:F, s:F}", "seconds", &seconds, "usual", &usual) == 0 && seconds == 1.75 && usual == 2);
+    CU_ASSERT_EQUAL(json_unpack(json_array_get(trials, 2), "{s:s, s:o}", "why", &why, "ratio", &none), 0);
+    CU_ASSERT(strcmp(why, "signal 11, \"?") == 0 && json_is_null(none));
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(json_object_get(top, "runs"), 0), "best")), 103);
+    CU_ASSERT(json_is_null(json_object_get(json_array_get(json_object_get(top, "runs"), 1), "best")));
+    json_decref(top);
+    CU_ASSERT_EQUAL(tune_export(&options, "xml", told_runs, 2), STATUS_USAGE);
+    CU_ASSERT(said_only("--export takes csv or json, not 'xml'"));
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {{"tune_gain", test_gain},        {"tune_best", test_best},          {"store_rows", test_rows},
+                                             {"store_resume", test_resume},   {"store_foreign", test_foreign},   {"store_names", test_names},
+                                             {"store_reading", test_reading}, {"store_versions", test_versions}, {"store_damaged", test_damaged},
+                                             {"store_merge", test_merge},     {"tune_query", test_query},        {"tune_export", test_export}};
+    return scratch_run("store", tests, sizeof tests / sizeof *tests);
+}
