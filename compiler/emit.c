@@ -116,6 +116,14 @@ static void params_struct(const struct compilation *c, struct text *out)
     text_add(out, "};\n");
 }
 
+/* Whether what runs depends on the number of keys. */
+static bool by_length(const struct version *v, int versions)
+{
+    for (int k = 0; k < versions; k++)
+        if (v[k].from > 0) return true;
+    return false;
+}
+
 /* ---- NAME.h ---- */
 
 void emit_header(const struct product *p, const char *command, struct text *out)
@@ -140,8 +148,8 @@ void emit_header(const struct product *p, const char *command, struct text *out)
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads%s. */\n",
-             p->versions > 0 && p->version[p->versions - 1].from > 0 ? "" : ", not on the lengths");
+    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. */\n",
+             by_length(p->version, p->versions) ? " and every one with fewer keys" : "", by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
     text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,
@@ -554,8 +562,29 @@ static const char *described(enum dtype dtype)
     return "";
 }
 
-static void entry_points(const struct compilation *c, bool phases, struct text *out)
+/* One workspace serves a sequence while it grows and shrinks, so what fewer keys take counts, too. */
+static void most_bytes(const struct emission *e, struct text *out)
 {
+    struct text from = {0};
+    for (int k = 0; k < e->versions; k++) {
+        bool before = e->version[k].from == 0;
+        for (int n = 0; n < k; n++) before |= e->version[n].from == e->version[k].from;
+        if (!before) text_add(&from, ", %lld", (long long)e->version[k].from);
+    }
+    text_add(out,
+             "/* Of what runs for so many keys, or for fewer. */\nstatic size_t most_bytes_a_thread(int64_t n_k)\n{\n"
+             "    static const int64_t from[] = {0%s};\n    size_t bytes = 0;\n"
+             "    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {\n"
+             "        const struct version v = version(from[k]);\n"
+             "        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);\n    }\n    return bytes;\n}\n\n",
+             from.data ? from.data : "");
+    text_free(&from);
+}
+
+static void entry_points(const struct emission *e, struct text *out)
+{
+    const struct compilation *c = e->c[0];
+    const bool phases = any_in_phases(e->c, e->compilations), lengths = by_length(e->version, e->versions);
     const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
     const struct graph *g = c->meaning;
     int params = param_count(g);
@@ -579,10 +608,10 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
                       "static int ids_fall(const int32_t *id, int64_t batch, int64_t n)\n{\n    for (int64_t b = 0; b < batch; b++, id += n)\n"
                       "        for (int64_t x = 1; x < n; x++)\n            if (id[x] < id[x - 1]) return 1;\n    return 0;\n}\n\n");
     params_functions(c, out);
-    text_add(out,
-             "size_t %s_workspace(const struct attn_problem *problem)\n{\n    const struct version this = version(problem->n_k);\n"
-             "    return bytes_a_thread(&this) * (size_t)thread_count(problem);\n}\n\n",
-             name);
+    if (lengths) most_bytes(e, out);
+    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n%s(size_t)thread_count(problem);\n}\n\n", name,
+             lengths ? "    return most_bytes_a_thread(problem->n_k) * "
+                     : "    const struct version this = version(problem->n_k);\n    return bytes_a_thread(&this) * ");
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n    %s *out, void *workspace)\n{\n",
@@ -601,10 +630,10 @@ static void entry_points(const struct compilation *c, bool phases, struct text *
     text_add(out,
              "    const struct version this = version(call.p.n_k);\n    if (%s) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n"
              "    const size_t bytes = bytes_a_thread(&this);\n"
-             "    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;\n"
+             "    if (problem->workspace_bytes && problem->workspace_bytes < %s * (size_t)threads) return ATTN_EWORKSPACE;\n"
              "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
              "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n",
-             phases ? "!this.rows && !this.head" : "!this.rows");
+             phases ? "!this.rows && !this.head" : "!this.rows", lengths ? "most_bytes_a_thread(call.p.n_k)" : "bytes");
     if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
     if (phases)
         text_add(out, "    int64_t alone = tasks; /* the heads behind these are all threads' together */\n"
@@ -678,7 +707,7 @@ void emit_source(const struct product *p, const struct target *only, const char 
         one_target(c + k, count, guard_of(c, k), out);
     }
     choice(e, out);
-    entry_points(c[0], any_in_phases(c, compilations), out);
+    entry_points(e, out);
     if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
     text_append(file, code.data, code.length);
     text_free(&code);

@@ -45,7 +45,7 @@ struct tuned_entry {
         int64_t value;
     } knob[MOST_KNOBS];
 };
-/* All knobs of a point. */
+/* The knobs of a point: none, where all are as usual; all but a usual crossover else, for usual values may depend on one another. */
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
 /* The text of a spec with these entries, 1 to MOST_SCHEDULES that ascend, as its schedule, in place of one that is there; all else stays as it is. `says`
    are lines for a comment above `schedule:`. Returns false where the text is no spec that attnc would read. (tuned_text.c) */

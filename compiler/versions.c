@@ -99,22 +99,15 @@ static void drop_idle(struct product *p, int first, int first_version)
     p->versions = first_version;
 }
 
-/* What an entry of the schedule has on one target. */
-struct forms {
-    struct compilation *quadratic, *linear;
-};
-
-/* Keys from which on the linear form is taken, of an entry; `f` is of the target whose loops decide. */
-static int64_t crossover_of(const struct forms *f, const struct schedule *schedule)
+/* Keys from which on the linear form is taken in an entry of the schedule: as usual, whatever else the entry sets, unless it says so. */
+static int64_t crossover_of(const struct usual *u, const struct schedule *schedule)
 {
-    if (!f->linear) return INT64_MAX;
-    if (!f->quadratic) return 0;
-    for (int k = 0; schedule && k < schedule->knobs; k++)
+    for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
         if (strcmp(schedule->knob[k].name, "crossover") == 0) {
             const int64_t keys = schedule->knob[k].value;
             return keys == NEVER ? INT64_MAX : keys == 1 ? 0 : keys;
         }
-    return crossover_length(f->quadratic, f->linear);
+    return u->crossover;
 }
 
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
@@ -131,26 +124,24 @@ bool versions_make(struct product *p, const struct target *const *target, int ta
     for (int u = 0; plain->target->multiplies_bf16 && u < p->usuals; u++) plain = &p->usual[u];
     for (int u = 0; u < p->usuals; u++) {
         const struct usual *of = p->usual[u].target->multiplies_bf16 ? &p->usual[u] : plain;
-        p->usual[u].crossover = crossover_of(&(struct forms){of->quadratic, of->linear}, NULL);
+        p->usual[u].crossover = !of->linear ? INT64_MAX : !of->quadratic ? 0 : crossover_length(of->quadratic, of->linear);
     }
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
     struct usual usual[2 * MAX_TARGETS]; /* by target, also of those that are dropped */
     memcpy(usual, p->usual, sizeof usual);
-    struct forms deciding[MOST_SCHEDULES] = {{NULL, NULL}};
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0, next = e + 1 < entries ? entry[1].from : INT64_MAX;
-            struct forms f = {usual[t].quadratic, usual[t].linear};
-            if (entry && f.quadratic) f.quadratic = compile(x, entry, target[t], false, t == 0);
-            if (entry && f.linear && x->good) f.linear = compile(x, entry, target[t], true, t == 0);
+            const int64_t crossover = crossover_of(&usual[t], entry);
+            struct compilation *quadratic = crossover > from ? usual[t].quadratic : NULL, *linear = crossover < next ? usual[t].linear : NULL;
+            if (entry && quadratic) quadratic = compile(x, entry, target[t], false, t == 0);
+            if (entry && linear && x->good) linear = compile(x, entry, target[t], true, t == 0);
             if (!x->good) break;
-            if (!deciding[e].quadratic && !deciding[e].linear && !target[t]->multiplies_bf16) deciding[e] = f;
-            const int64_t crossover = crossover_of(target[t]->multiplies_bf16 ? &f : &deciding[e], entry);
-            if (f.quadratic && crossover > from) add(p, f.quadratic, from, first, first_version);
-            if (f.linear && crossover < next) add(p, f.linear, crossover > from ? crossover : from, first, first_version);
+            if (quadratic) add(p, quadratic, from, first, first_version);
+            if (linear) add(p, linear, crossover > from ? crossover : from, first, first_version);
         }
         if (x->good) drop_idle(p, first, first_version);
     }

@@ -24,7 +24,7 @@ struct packed_documents_polysketch_params {
 size_t packed_documents_polysketch_params_size(void);
 /* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
 int packed_documents_polysketch_params_init(struct packed_documents_polysketch_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads. */
+/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads. */
 size_t packed_documents_polysketch_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */
 int packed_documents_polysketch_forward(const struct attn_problem *problem, const struct packed_documents_polysketch_params *params, const float *q, const float *k, const float *v,

@@ -2993,10 +2993,21 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
     return 0;
 }
 
+/* Of what runs for so many keys, or for fewer. */
+static size_t most_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0, 390};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version v = version(from[k]);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
 size_t performer_trig_workspace(const struct attn_problem *problem)
 {
-    const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * (size_t)thread_count(problem);
+    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
 }
 
 int performer_trig_forward(const struct attn_problem *problem, const struct performer_trig_params *params, const float *q, const float *k, const float *v,
@@ -3014,7 +3025,7 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if (!this.rows && !this.head) return ATTN_EMACHINE;
     const int threads = thread_count(problem);
     const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

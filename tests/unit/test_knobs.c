@@ -141,6 +141,39 @@ static void test_space(void)
     product_free(p);
 }
 
+static void test_entry(void)
+{
+    struct product *p = product_of(sketch, 0, NULL);
+    struct tune_space space;
+    knob_space(p, 100000, &space);
+    struct tune_point point = point_usual(&space);
+    CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
+    point.at[find(&space, "chunk")]++;
+    struct tuned_entry e = tuned_entry(&space, &point, 5, "why");
+    CU_ASSERT_EQUAL(e.knobs, space.knobs - 1);
+    CU_ASSERT_EQUAL(e.from, 5);
+    for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
+    /* what an entry leaves out is what its point has: at the length of the space the code is the same */
+    const char *set[2][MOST_KNOBS];
+    for (int k = 0; k < e.knobs; k++) set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
+    for (int k = 0; k < space.knobs; k++)
+        set[1][k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name, (long long)space.knob[k].value[point.at[k]]);
+    struct product *made[2] = {product_of(sketch, e.knobs, set[0]), product_of(sketch, space.knobs, set[1])};
+    struct text loops[2] = {{0}, {0}};
+    for (int k = 0; k < 2; k++) loops_print(product_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
+    CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
+    CU_ASSERT(!product_choice(made[0], made[0]->compilation[0]->target, 10)->linear);
+    CU_ASSERT(product_choice(made[1], made[1]->compilation[0]->target, 10)->linear);
+    point.at[find(&space, "crossover")] = 1; /* never */
+    e = tuned_entry(&space, &point, 1, NULL);
+    CU_ASSERT_EQUAL(e.knobs, space.knobs);
+    for (int k = 0; k < 2; k++) {
+        text_free(&loops[k]);
+        product_free(made[k]);
+    }
+    product_free(p);
+}
+
 /* ---- the text ---- */
 
 static const struct tuned_entry two[] = {{1, "for short ones\n1.2 times as fast", 2, {{"tile_q", 32}, {"rows", 8}}}, {4096, NULL, 1, {{"tile_k", 96}}}};
@@ -192,6 +225,7 @@ static void test_path(void)
 int main(void)
 {
     static const struct unit_test tests[] = {{"knobs/points", test_points}, {"knobs/values", test_values}, {"knobs/usual", test_usual},
-                                             {"knobs/space", test_space},   {"knobs/text", test_text},     {"knobs/path", test_path}};
+                                             {"knobs/space", test_space},   {"knobs/entry", test_entry},   {"knobs/text", test_text},
+                                             {"knobs/path", test_path}};
     return unit_tests_run("knobs", tests, sizeof tests / sizeof *tests);
 }
