@@ -134,7 +134,7 @@ bool versions_make(struct product *p, const struct target *const *target, int ta
         const int first = p->compilations, first_version = p->versions;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
-            const int64_t from = entry ? entry->from : 0, next = e + 1 < entries ? entry[1].from : INT64_MAX;
+            const int64_t from = entry ? entry->from : 0, next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
             const int64_t crossover = crossover_of(&usual[t], entry);
             struct compilation *quadratic = crossover > from ? usual[t].quadratic : NULL, *linear = crossover < next ? usual[t].linear : NULL;
             if (entry && quadratic) quadratic = compile(x, entry, target[t], false, t == 0);
