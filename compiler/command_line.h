@@ -11,7 +11,20 @@ enum command_number {
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
 /* What an option takes: ATTACHED behind an equals sign, or nothing. */
-enum value_kind { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_FOLDER, VALUE_ATTACHED, VALUE_OUTPUTS, VALUE_TARGETS, VALUE_SET, VALUE_PASS, VALUE_COLOR, VALUE_FORMAT, VALUE_STRATEGY };
+enum value_kind {
+    VALUE_NONE,
+    VALUE_TEXT,
+    VALUE_FILE,
+    VALUE_FOLDER,
+    VALUE_ATTACHED,
+    VALUE_OUTPUTS,
+    VALUE_TARGETS,
+    VALUE_SET,
+    VALUE_PASS,
+    VALUE_COLOR,
+    VALUE_FORMAT,
+    VALUE_STRATEGY
+};
 
 struct output_row {
     const char *name, *says;

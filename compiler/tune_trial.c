@@ -77,9 +77,10 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point)
 {
     struct options made = *o;
-    const char **set = arena_alloc(arena, (size_t)(o->sets + space->knobs) * sizeof *set);
+    const char **set = arena_alloc(arena, (size_t)(o->sets + 1 + space->knobs) * sizeof *set);
     made.sets = 0;
     for (int k = 0; k < o->sets; k++) set[made.sets++] = o->set[k];
+    set[made.sets++] = "schedule=~";
     for (int k = 0; k < space->knobs; k++)
         if (point->at[k] != space->knob[k].usual)
             set[made.sets++] = arena_printf(arena, "schedule.%s=%lld", space->knob[k].name, (long long)space->knob[k].value[point->at[k]]);
@@ -207,13 +208,15 @@ static void trial(int pipe, const void *user)
 {
     const struct trial_request *r = user;
     struct arena *arena = arena_new();
-    struct options quiet = *r->o, with;
+    const struct tune_point usual_point = point_usual(r->space);
+    struct options quiet = *r->o, without, with;
     quiet.quiet = true;
     quiet.color = false;
+    without = point_options(arena, &quiet, r->space, &usual_point);
     with = point_options(arena, &quiet, r->space, r->point);
     struct product *product[2] = {NULL};
     struct loaded_kernel loaded[2] = {{{NULL, NULL}, NULL}};
-    if (!load(&quiet, r->file, &product[0], &loaded[0]) || !load(&with, r->file, &product[1], &loaded[1])) {
+    if (!load(&without, r->file, &product[0], &loaded[0]) || !load(&with, r->file, &product[1], &loaded[1])) {
         conclude(pipe, TUNE_REFUSED, "%s", "");
         return;
     }

@@ -15,7 +15,7 @@ struct trial_request {
     int samples;
     double limit; /* seconds for all of it */
 };
-/* The sets that override a spec's schedule by the point, behind those of `o`; the options that have them. */
+/* `o` with the point as schedule, in place of one that the spec has. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point);
 /* Compiles the candidate and the usual schedule, compares what they compute at two lengths, and calls them in turn. The samples are malloc'd; those of a
    candidate much slower than the usual schedule are fewer. False: a signal interrupted it (trial_interrupted), and there is no result. */
