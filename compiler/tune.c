@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
-enum { CONFIRMED = 21, LEADERS = 4 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
+enum { CONFIRMED = 21, LEADERS = 8 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
 
 struct tuning {
     const struct options *o;
@@ -108,30 +108,6 @@ static bool stop(void *user)
 
 /* ---- trials ---- */
 
-/* Measures the point, with `samples` more beside those it has; false: it was interrupted, or the database failed. */
-static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, const struct tune_trial *known, int samples, struct tune_result *result)
-{
-    const struct trial_request request = {t->o,    t->file,         &t->space, point, &t->request.shape[t->shape], t->request.seed, t->request.document,
-                                          samples, t->request.limit};
-    int64_t trial = known ? known->id : 0;
-    if (!known && !store_begin(t->store, run, point, &t->space, &trial)) {
-        t->failed = true;
-        return false;
-    }
-    if (!trial_run(&request, result)) return false;
-    struct counts counts;
-    const struct tune_shape *shape = &t->request.shape[t->shape];
-    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
-    const struct compilation *c = product_choice(t->product, t->target, shape->length);
-    count_work(c, &size, t->request.document, machine_cache(), &counts);
-    result->work = counts.flops;
-    result->bytes = counts.bytes;
-    result->peak = t->speed.peak;
-    result->bandwidth = t->speed.bandwidth;
-    if (!store_finish(t->store, trial, result)) t->failed = true;
-    return !t->failed;
-}
-
 /* What the point's samples and those of before are together. */
 static bool join(struct tune_result *result, const struct tune_result *before)
 {
@@ -142,6 +118,32 @@ static bool join(struct tune_result *result, const struct tune_result *before)
     result->sample = all;
     result->samples += before->samples;
     return true;
+}
+
+/* Measures the point `samples` times and keeps that, with what was known if `joined`, in place of it if not; false: it was interrupted, or something failed
+   and a message was given. */
+static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples, const struct tune_trial *known, bool joined,
+                    struct tune_result *result)
+{
+    const struct tune_shape *shape = &t->request.shape[t->shape];
+    const struct trial_request request = {t->o, t->file, &t->space, point, shape, t->request.seed, t->request.document, samples, t->request.limit};
+    int64_t trial = known ? known->id : 0;
+    if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
+    if (t->failed || !trial_run(&request, result)) return false;
+    if (joined && known && !join(result, &known->result)) {
+        complain(t->o, "out of memory");
+        t->failed = true;
+        return false;
+    }
+    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+    struct counts counts;
+    count_work(product_choice(t->product, t->target, shape->length), &size, t->request.document, machine_cache(), &counts);
+    result->work = counts.flops;
+    result->bytes = counts.bytes;
+    result->peak = t->speed.peak;
+    result->bandwidth = t->speed.bandwidth;
+    if (!store_finish(t->store, trial, result)) t->failed = true;
+    return !t->failed;
 }
 
 static void note(struct tuning *t, const struct tune_point *point, const struct tune_result *result)
@@ -174,14 +176,12 @@ static void search(struct tuning *t, int64_t run)
         if (t->request.shards > 1 && !in_shard(t, &point)) continue;
         if (wanted < t->request.samples) wanted = (int)t->request.samples;
         struct arena *arena = arena_new();
-        const struct tune_trial *known = store_find(t->store, run, &point, &t->space, arena, &t->failed);
+        const struct tune_trial *known = store_find(t->store, run, t->o->resume, &point, &t->space, arena, &t->failed);
         struct tune_result result = {.sample = NULL};
         if (!t->failed && known && trial_enough(&known->result, wanted)) {
             note(t, &point, &known->result);
             search_tell(s, &point, &known->result);
-        } else if (!t->failed && measure(t, run, &point, known, wanted - (known ? known->result.samples : 0), &result)) {
-            if (known && !join(&result, &known->result)) t->failed = true;
-            if (known && !t->failed && !store_finish(t->store, known->id, &result)) t->failed = true;
+        } else if (!t->failed && measure(t, run, &point, wanted - (known ? known->result.samples : 0), known, true, &result)) {
             note(t, &point, &result);
             search_tell(s, &point, &result);
         }
@@ -191,15 +191,11 @@ static void search(struct tuning *t, int64_t run)
     search_close(s);
 }
 
-/* The run as it is stored, NULL after a message. */
 static const struct tune_run *read_run(struct tuning *t, int64_t id)
 {
-    struct tune_run *runs;
-    int count = store_runs(t->store, t->experiment.spec_name, t->arena, &runs);
-    for (int k = 0; k < count; k++)
-        if (runs[k].id == id) return &runs[k];
-    t->failed = true;
-    return NULL;
+    const struct tune_run *run = store_run_read(t->store, id, t->o->resume, t->arena);
+    if (!run) t->failed = true;
+    return run;
 }
 
 /* The fastest trial that has not been confirmed and may be the best. */
@@ -218,14 +214,14 @@ static const struct tune_trial *leader(const struct tune_run *run)
 }
 
 /* Of many candidates the luckiest leads: leaders are measured anew, until the first of them has been. */
-static void confirm(struct tuning *t, int64_t run, double until)
+static void confirm(struct tuning *t, int64_t run)
 {
-    for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted() && (k == 0 || spent(t) < until); k++) {
+    for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
         const struct tune_run *stored = read_run(t, run);
         const struct tune_trial *first = stored ? leader(stored) : NULL;
         struct tune_result result = {.sample = NULL};
         if (!first) return;
-        measure(t, run, &first->point, first, CONFIRMED, &result);
+        measure(t, run, &first->point, CONFIRMED, first, false, &result);
         free(result.sample);
     }
 }
@@ -355,7 +351,7 @@ static enum status tune(struct tuning *t)
         if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
         search(t, run);
-        if (!t->failed) confirm(t, run, begin + share);
+        if (!t->failed) confirm(t, run);
         clear_line(t);
         const struct tune_run *stored = t->failed ? NULL : read_run(t, run);
         if (!stored) break;

@@ -158,11 +158,13 @@ bool store_run(struct store *s, const struct tune_experiment *e, const char *str
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial);
 /* All that is known of the trial, samples of before included, in one transaction. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* The finished trial of a run at the point, in the arena; NULL: none (yet). *failed: a message was given. */
-const struct tune_trial *store_find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena,
-                                    bool *failed);
+/* The last finished trial of a run (`anywhere`: of all runs of its experiment) at the point, in the arena; NULL: none (yet). *failed: a message was given. */
+const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space,
+                                    struct arena *arena, bool *failed);
 /* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
+/* One run, in the arena; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
+const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena);
 /* Copies what the other database has and this one lacks; nothing twice, however often. */
 bool store_merge(struct store *s, const char *other);
 

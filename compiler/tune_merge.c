@@ -24,9 +24,9 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;
-    const char *key = store_text(row, 7, m->arena);
-    const bool finished = sqlite3_column_type(row, 8) != SQLITE_NULL;
-    const double when = sqlite3_column_double(row, 8);
+    const char *key = store_text(row, 8, m->arena);
+    const bool finished = sqlite3_column_type(row, 9) != SQLITE_NULL;
+    const double when = sqlite3_column_double(row, 9);
     int64_t id;
     double known;
     if (!find_key(m->to, "SELECT id, finished FROM trials WHERE key = ?", key, &id, &known)) return false;

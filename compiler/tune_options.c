@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char tune_help[] = "usage: attnc tune [options] SPEC.yaml\n"
-                         "       attnc tune --query | --export csv|json | --report FILE [NAME...]\n"
+                         "       attnc tune --query | --export csv|json | --report FILE [NAME]\n"
                          "       attnc tune --merge OTHER.db\n"
                          "\n"
                          "Searches what schedule: leaves open, on this machine, and writes SPEC.tuned.yaml\n"
@@ -30,8 +30,8 @@ const char tune_help[] = "usage: attnc tune [options] SPEC.yaml\n"
                          "                      (default: 1000)\n"
                          "  --db FILE           results, in SQLite (default: attnc/tune.db in\n"
                          "                      $XDG_DATA_HOME or ~/.local/share)\n"
-                         "  --resume            goes on with the last search of this kind: what was\n"
-                         "                      measured is not measured again\n"
+                         "  --resume            goes on with the last search of this kind: what the database\n"
+                         "                      has of it, merged or not, is not measured again\n"
                          "  --shard K/N         the K-th of N parts of the space, for exhaustive and\n"
                          "                      random; --merge OTHER.db joins the results\n"
                          "  --query, --export csv|json   what is in the database, on standard output\n"
@@ -127,6 +127,12 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) && document_read(o, &r->document) &&
            (!o->trials || one_number(o, "--trials", o->trials, 1 << 30, &r->trials)) &&
            (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);
+    int lengths = 0;
+    for (int k = 0; k < r->shapes; k++) lengths += k == 0 || r->shape[k].length != r->shape[k - 1].length;
+    if (good && lengths > MOST_SCHEDULES) {
+        complain(o, "--shape names %d lengths; a kernel chooses from up to %d schedules", lengths, MOST_SCHEDULES);
+        good = false;
+    }
     if (!good) return false;
     *status = STATUS_MACHINE;
     r->database = o->database ? o->database : usual_database(o, arena);

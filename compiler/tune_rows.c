@@ -200,10 +200,11 @@ bool store_begin(struct store *s, int64_t run, const struct tune_point *point, c
 
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result)
 {
-    if (!store_do(s,
-                  "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0)"
-                  " WHERE id = ?",
-                  "dttdddi", finished, tune_status_name[result->status], result->why, result->work, result->peak, result->bytes, trial))
+    if (!store_do(
+            s,
+            "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0), bandwidth = nullif(?, 0.0)"
+            " WHERE id = ?",
+            "dttddddi", finished, tune_status_name[result->status], result->why, result->work, result->peak, result->bytes, result->bandwidth, trial))
         return false;
     if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " is there no more", trial);
     if (!store_do(s, "DELETE FROM samples WHERE trial = ?", "i", trial)) return false;
@@ -275,18 +276,23 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     r->work = sqlite3_column_double(statement, 4);
     r->peak = sqlite3_column_double(statement, 5);
     r->bytes = sqlite3_column_double(statement, 6);
+    r->bandwidth = sqlite3_column_double(statement, 7);
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-static bool find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena, struct tune_trial **found)
+/* The trials that a question about a run is about: its own, or those of all runs of its experiment. */
+#define OF_RUN " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment WHERE r.id = ?1)))"
+
+static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space, struct arena *arena,
+                 struct tune_trial **found)
 {
     struct text sql = {0};
-    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t WHERE t.run = ? AND t.finished IS NOT NULL");
+    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t" OF_RUN " AND t.finished IS NOT NULL");
     for (int k = 0; k < space->knobs; k++)
         text_add(&sql, " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)", k,
                  point->at[k]);
     text_add(&sql, " ORDER BY t.finished DESC, t.id DESC LIMIT 1");
-    sqlite3_stmt *q = store_ask(s, sql.data, "i", run);
+    sqlite3_stmt *q = store_ask(s, sql.data, "ii", run, (int64_t)anywhere);
     text_free(&sql);
     const int row = q ? store_row(s, q) : -1;
     *found = row > 0 ? arena_alloc(arena, sizeof **found) : NULL;
@@ -295,23 +301,23 @@ static bool find(struct store *s, int64_t run, const struct tune_point *point, c
     return well;
 }
 
-const struct tune_trial *store_find(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena,
-                                    bool *failed)
+const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space,
+                                    struct arena *arena, bool *failed)
 {
     struct tune_trial *found = NULL;
-    *failed = !(store_read(s) && store_have_read(s, find(s, run, point, space, arena, &found)));
+    *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, point, space, arena, &found)));
     return *failed ? NULL : found;
 }
 
-static bool trials_read(struct store *s, struct arena *arena, struct tune_run *run)
+static bool trials_read(struct store *s, bool anywhere, struct arena *arena, struct tune_run *run)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM trials WHERE run = ?", "i", run->id);
+    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM trials t" OF_RUN, "ii", run->id, (int64_t)anywhere);
     int row = q ? store_row(s, q) : -1;
     const int trials = row > 0 ? sqlite3_column_int(q, 0) : 0;
     store_done(q);
     if (row <= 0) return false;
     run->trial = arena_alloc(arena, (size_t)trials * sizeof *run->trial);
-    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t WHERE t.run = ? ORDER BY t.begun, t.id", "i", run->id);
+    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t" OF_RUN " ORDER BY t.begun, t.id", "ii", run->id, (int64_t)anywhere);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && run->trials < trials)
         well = store_trial_read(s, q, &run->experiment.space, arena, &run->trial[run->trials++]);
@@ -319,16 +325,18 @@ static bool trials_read(struct store *s, struct arena *arena, struct tune_run *r
     return well && row == 0;
 }
 
-static int runs_read(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs)
+/* All runs of the spec, of any where the name is NULL; or the one with the id, where that is not 0; `anywhere`: with the trials of all runs of its experiment. */
+static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena, struct tune_run **runs)
 {
-    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM runs WHERE ?1 IS NULL OR spec_name = ?1", "t", spec_name);
+    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id)", "ti", spec_name, id);
     int row = q ? store_row(s, q) : -1, count = 0;
     const int most = row > 0 ? sqlite3_column_int(q, 0) : 0;
     store_done(q);
     if (row <= 0) return -1;
     *runs = arena_alloc(arena, (size_t)most * sizeof **runs);
-    q = store_ask(s, "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE ?1 IS NULL OR spec_name = ?1 ORDER BY id", "t",
-                  spec_name);
+    q = store_ask(
+        s, "SELECT id, begun, strategy, seed, spec_name, spec_text, experiment FROM runs WHERE (?1 IS NULL OR spec_name = ?1) AND ?2 IN (0, id) ORDER BY id",
+        "ti", spec_name, id);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && count < most) {
         struct tune_run *r = &(*runs)[count++];
@@ -338,7 +346,7 @@ static int runs_read(struct store *s, const char *spec_name, struct arena *arena
         if (well) well = store_experiment_read(s, sqlite3_column_int64(q, 6), arena, &r->experiment);
         r->experiment.spec_name = store_text(q, 4, arena);
         r->experiment.spec_text = store_text(q, 5, arena);
-        if (well) well = trials_read(s, arena, r);
+        if (well) well = trials_read(s, anywhere, arena, r);
     }
     store_done(q);
     return well && row == 0 ? count : -1;
@@ -347,6 +355,14 @@ static int runs_read(struct store *s, const char *spec_name, struct arena *arena
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs)
 {
     if (!store_read(s)) return -1;
-    const int count = runs_read(s, spec_name, arena, runs);
+    const int count = runs_read(s, spec_name, 0, false, arena, runs);
     return store_have_read(s, count >= 0) ? count : -1;
+}
+
+const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena)
+{
+    struct tune_run *found;
+    if (!store_read(s)) return NULL;
+    const int count = runs_read(s, NULL, run, anywhere, arena, &found);
+    return store_have_read(s, count == 1) ? found : NULL;
 }

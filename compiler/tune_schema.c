@@ -16,9 +16,9 @@ static const char *const steps[] = {
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE,"
     " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT NULL);"
     /* A trial: one point, measured in one process. `finished` is NULL, and the status 'running', until all of it is known. work: FLOPs of a call; peak: the
-       machine's FLOPs a second; bytes: moved by a call. */
+       machine's FLOPs a second; bytes: moved by a call; bandwidth: the machine's bytes a second. */
     "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, begun REAL NOT NULL,"
-    " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, CHECK ((finished IS NULL) = (status = 'running')));"
+    " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK ((finished IS NULL) = (status = 'running')));"
     /* The point: for each knob, which of its values. */
     "CREATE TABLE choices (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, knob INTEGER NOT NULL, position INTEGER NOT NULL,"
     " PRIMARY KEY (trial, knob), FOREIGN KEY (knob, position) REFERENCES knob_values (knob, position)) WITHOUT ROWID;"

@@ -55,7 +55,7 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
 /* The trial with its schedule and samples. `statement` has a row of STORE_TRIAL_COLUMNS first. */
-#define STORE_TRIAL_COLUMNS "t.id, t.begun, t.status, t.why, t.work, t.peak, t.bytes"
+#define STORE_TRIAL_COLUMNS "t.id, t.begun, t.status, t.why, t.work, t.peak, t.bytes, t.bandwidth"
 bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena, struct tune_trial *trial);
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena);
 double store_now(void);

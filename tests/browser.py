@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 import time
+import urllib.parse
 
 from suite import Failure, check
 
@@ -122,7 +123,7 @@ class Page:
 
     def __init__(self, browser, path, width=1280, height=900, dark=False, script=True, fragment=''):
         self.browser, self.requests, self.complaints, self.loaded = browser, [], [], False
-        self.url = 'file://' + path
+        self.url = 'file://' + urllib.parse.quote(path)
         self.context = browser.ask('Target.createBrowserContext')['browserContextId']
         self.target = browser.ask('Target.createTarget', url='about:blank', browserContextId=self.context)['targetId']
         self.session = browser.ask('Target.attachToTarget', targetId=self.target, flatten=True)['sessionId']

@@ -182,7 +182,7 @@ static void test_visits(void)
                                         strchr(k->mask, ':') ? "{" : "", k->mask, strchr(k->mask, ':') ? "}" : "");
         struct diagnostics *d = diagnostics_new(arena, "visits", text, strlen(text));
         const struct spec *spec = spec_read(arena, "visits.yaml", text, strlen(text), 0, NULL, d);
-        struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d};
+        struct compilation c = {.spec = spec, .schedule = spec ? spec->schedule : NULL, .target = target_find("x86-64-v3"), .diagnostics = d};
         c.meaning = c.graph = spec ? build_graph(arena, spec, d) : NULL;
         struct visits seen = {0, 0, 0};
         bool made = c.graph && passes_run(&c, NULL, NULL);

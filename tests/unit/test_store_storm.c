@@ -219,7 +219,7 @@ static void test_lock(void)
     CU_ASSERT(said_only("locked.db: another"));
     bool failed = true; /* readers do not wait for a writer */
     struct arena *arena = arena_new();
-    CU_ASSERT_PTR_NULL(store_find(s, run, &p, &e.space, arena, &failed));
+    CU_ASSERT_PTR_NULL(store_find(s, run, false, &p, &e.space, arena, &failed));
     CU_ASSERT(!failed);
     arena_free(arena);
     struct store *second = opened(file); /* nor does who opens what has been made */
