@@ -601,7 +601,7 @@ struct options {
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
     bool machine;
     /* tune, as they were written (tune_options.c) */
-    const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report;
+    const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;
     const char *const *shape;
     int shapes;

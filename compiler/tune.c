@@ -14,6 +14,7 @@
 
 static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
 enum { CONFIRMED = 21, LEADERS = 8 };   /* samples of a leader, for which what it was chosen by does not count; how many at most */
+enum { MOST_EXPECTED = 1 << 20 };       /* points whose expected time is kept */
 
 struct tuning {
     const struct options *o;
@@ -32,7 +33,8 @@ struct tuning {
     /* the shape at work */
     int shape, trials, failures;
     double until; /* seconds after the start: of its search */
-    double expected[1 << 12]; /* by the number of the point, where the space is no larger; 0: not known yet */
+    double *expected; /* by the number of the point; 0: not known yet */
+    int64_t expected_size;
     struct tune_gain best;
     struct tune_point best_point;
 };
@@ -91,13 +93,33 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return seconds;
 }
 
+/* Knobs that only the printer of C reads: they change nothing that the model sees but loads, so the spec is compiled for few of the points. */
+static bool of_printer(const char *name)
+{
+    static const char *const names[] = {"rows", "vectors", "unroll", "together"};
+    bool found = false;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) found |= strcmp(name, names[n]) == 0;
+    return found;
+}
+
+static int64_t value_of(const struct tune_space *s, const struct tune_point *point, const char *name, int64_t otherwise)
+{
+    for (int k = 0; k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0) return s->knob[k].value[point->at[k]];
+    return otherwise;
+}
+
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;
-    int64_t number = point_number(&t->space, point);
-    if (number >= (int64_t)(sizeof t->expected / sizeof *t->expected)) return compute_expected(t, point);
-    if (t->expected[number] == 0) t->expected[number] = compute_expected(t, point);
-    return t->expected[number];
+    struct tune_point base = *point;
+    for (int k = 0; k < t->space.knobs; k++)
+        if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].usual;
+    const int64_t number = point_number(&t->space, &base);
+    double seconds = number < t->expected_size ? t->expected[number] : 0;
+    if (seconds == 0) seconds = compute_expected(t, &base);
+    if (number < t->expected_size) t->expected[number] = seconds;
+    return seconds * schedule_loads(value_of(&t->space, point, "rows", 6), value_of(&t->space, point, "vectors", 4));
 }
 
 static bool stop(void *user)
@@ -342,12 +364,14 @@ static enum status tune(struct tuning *t)
     for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
         double begin = spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
         int64_t run;
-        memset(t->expected, 0, sizeof t->expected);
         t->trials = t->failures = 0;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
         t->experiment.shape = t->request.shape[t->shape];
         knob_space(t->product, t->experiment.shape.length, &t->space);
+        if (!tune_knobs(t->o, &t->space)) return STATUS_USAGE;
         t->experiment.space = t->space;
+        t->expected_size = space_points(&t->space) < MOST_EXPECTED ? space_points(&t->space) : MOST_EXPECTED;
+        t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
         if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
         search(t, run);

@@ -172,6 +172,8 @@ bool store_merge(struct store *s, const char *other);
 
 /* What a call of the product should take on a machine whose best target is t: only to rank schedules by. */
 double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth);
+/* How much longer products take for the loads that a register block of so many rows and vectors needs; 1: none. */
+double schedule_loads(int64_t rows, int64_t vectors);
 
 /* ---- what is told of them ---- */
 

@@ -7,6 +7,11 @@ static const double MOVE = 3;      /* FLOPs that a core could do while an elemen
 static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
 static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
 
+double schedule_loads(int64_t rows, int64_t vectors)
+{
+    return 1 + BROADCAST * (double)(rows + vectors) * 4 / (double)(rows * vectors);
+}
+
 double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth)
 {
     const struct compilation *c = product_choice(p, t, shape->length);
@@ -19,9 +24,7 @@ double schedule_seconds(const struct product *p, const struct target *t, const s
     /* sums come and go once for every tile of keys, keys once for every tile of queries; half a tile is computed in vain at the mask's edge */
     double moved = counts.pairs * (2 * E / k + (D + E) / q) * MOVE;
     double edge = (double)(size.batch * size.kv_heads * size.members * size.n_q) * (fmin(q, k) / 2) * 2 * (D + E) * (counts.exact ? 0.5 : 1);
-    double rows = (double)schedule_knob(c, "rows", 6), vectors = (double)schedule_knob(c, "vectors", 4);
-    double loads = 1 + BROADCAST * (rows + vectors) * 4 / (rows * vectors);
     double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
-    roofline.work = (roofline.work * loads + moved + edge) * (1 + OUTSIDE * fmax(0, over - 1));
+    roofline.work = (roofline.work + moved + edge) * (1 + OUTSIDE * fmax(0, over - 1));
     return roofline_seconds(&roofline, peak, bandwidth, NULL);
 }

@@ -23,6 +23,8 @@ const char tune_help[] = "usage: attnc tune [options] SPEC.yaml\n"
                          "                      pipe:COMMAND, see below\n"
                          "  --time SECONDS      for all shapes together (default: 300)\n"
                          "  --trials N          candidates for a shape at most (default: no limit)\n"
+                         "  --knobs LIST        those that are searched, as in tile_q,rows; the others stay\n"
+                         "                      usual (default: all that attnc explain lists)\n"
                          "  --samples N         timings of a candidate, at first (default: 5)\n"
                          "  --limit SECONDS     for one candidate, with compiling (default: 60)\n"
                          "  --seed N            of the strategy, of arrays and of parameters (default: 1)\n"
@@ -137,4 +139,27 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     *status = STATUS_MACHINE;
     r->database = o->database ? o->database : usual_database(o, arena);
     return r->database != NULL;
+}
+
+bool tune_knobs(const struct options *o, struct tune_space *space)
+{
+    bool named[MOST_KNOBS] = {false};
+    for (const char *at = o->knobs; at; at = *at ? at + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        int k = 0;
+        while (k < space->knobs && !(strlen(space->knob[k].name) == length && memcmp(space->knob[k].name, at, length) == 0)) k++;
+        if (k == space->knobs) {
+            struct text all = {0};
+            for (k = 0; k < space->knobs; k++) text_add(&all, "%s%s", k ? ", " : "", space->knob[k].name);
+            complain(o, "--knobs takes some of %s, not '%s'", all.data ? all.data : "none", o->knobs);
+            text_free(&all);
+            return false;
+        }
+        named[k] = true;
+        at += length;
+    }
+    const int knobs = space->knobs;
+    for (int k = space->knobs = 0; k < knobs; k++)
+        if (!o->knobs || named[k]) space->knob[space->knobs++] = space->knob[k];
+    return true;
 }

@@ -15,5 +15,7 @@ struct tune_request {
 };
 /* False after a message; *status. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
+/* Takes the knobs out of the space that --knobs does not name; false after a message. */
+bool tune_knobs(const struct options *o, struct tune_space *space);
 
 #endif
