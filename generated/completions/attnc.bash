@@ -77,6 +77,7 @@ _attnc()
     --shape) return ;;
     --strategy) _attnc_offer exhaustive random halving model; return ;;
     --trials) return ;;
+    --knobs) return ;;
     --samples) return ;;
     --db) _attnc_files -f; return ;;
     --shard) return ;;
@@ -116,7 +117,7 @@ _attnc()
             _attnc_files -d
         fi ;;
     tune)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --document --shape --strategy --trials --samples --db --resume --shard --query --export --merge --report --time --limit --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --document --shape --strategy --trials --knobs --samples --db --resume --shard --query --export --merge --report --time --limit --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d

@@ -145,6 +145,7 @@ complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l documen
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l shape -x -d 'n=4k..64k,heads=8/2,batch=1,threads=2: lengths that double, and the rest; may be there several times'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l strategy -xa 'exhaustive random halving model' -d 'how the search goes: exhaustive, random, halving, model (the default), pipe:COMMAND'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l trials -x -d 'candidates for a shape at most'
+complete -c attnc -n '__fish_seen_subcommand_from tune' -l knobs -x -d 'searches these alone; the others stay as they usually are'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l samples -x -d 'timings of a candidate, at first (default: 5)'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l db -rF -d 'the results, in SQLite (default: attnc/tune.db among the user\'s data)'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l resume -d 'goes on with the last search of this kind'
