@@ -87,10 +87,10 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     with.targets = 1;
     with.target[0] = t->target;
     struct product *p = product_make(t->file, &with, &status);
-    double seconds = p ? schedule_seconds(p, t->target, &t->request.shape[t->shape], t->request.document, t->speed.peak, t->speed.bandwidth) : INFINITY;
+    double cycles = p ? schedule_cycles(p, t->target, &t->request.shape[t->shape], t->request.document) : INFINITY;
     product_free(p);
     arena_free(arena);
-    return seconds;
+    return cycles;
 }
 
 /* Knobs that only the printer of C reads: they change nothing that the model sees but loads, so the spec is compiled for few of the points. */
@@ -116,10 +116,10 @@ static double expected(void *user, const struct tune_point *point)
     for (int k = 0; k < t->space.knobs; k++)
         if (of_printer(t->space.knob[k].name)) base.at[k] = t->space.knob[k].usual;
     const int64_t number = point_number(&t->space, &base);
-    double seconds = number < t->expected_size ? t->expected[number] : 0;
-    if (seconds == 0) seconds = compute_expected(t, &base);
-    if (number < t->expected_size) t->expected[number] = seconds;
-    return seconds * schedule_loads(value_of(&t->space, point, "rows", 6), value_of(&t->space, point, "vectors", 4));
+    double cycles = number < t->expected_size ? t->expected[number] : 0;
+    if (cycles == 0) cycles = compute_expected(t, &base);
+    if (number < t->expected_size) t->expected[number] = cycles;
+    return cycles * schedule_loads(value_of(&t->space, point, "rows", 6), value_of(&t->space, point, "vectors", 4));
 }
 
 static bool stop(void *user)

@@ -97,7 +97,7 @@ struct search_request {
     const struct tune_space *space;
     uint64_t seed;
     int64_t trials;                                            /* that may be asked for; 0: no limit */
-    double (*expected)(void *user, const struct tune_point *); /* the cost model's seconds: for ranking; may be NULL */
+    double (*expected)(void *user, const struct tune_point *); /* of the cost model, in any unit: for ranking; may be NULL */
     void *user;
     bool (*stop)(void *user); /* asked while a command is waited for: whether the search should be over; may be NULL */
 };
@@ -170,8 +170,9 @@ bool store_merge(struct store *s, const char *other);
 
 /* ---- the cost model (tune_cost.c) ---- */
 
-/* What a call of the product should take on a machine whose best target is t: only to rank schedules by. */
-double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth);
+/* Cycles that a call of the product should take on one core of the target as its table has it: only to rank schedules by, and not measured, so that every
+   search has the same order. */
+double schedule_cycles(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document);
 /* How much longer products take for the loads that a register block of so many rows and vectors needs; 1: none. */
 double schedule_loads(int64_t rows, int64_t vectors);
 

@@ -12,7 +12,7 @@ double schedule_loads(int64_t rows, int64_t vectors)
     return 1 + BROADCAST * (double)(rows + vectors) * 4 / (double)(rows * vectors);
 }
 
-double schedule_seconds(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document, double peak, double bandwidth)
+double schedule_cycles(const struct product *p, const struct target *t, const struct tune_shape *shape, int64_t document)
 {
     const struct compilation *c = product_choice(p, t, shape->length);
     if (!c) return INFINITY;
@@ -26,5 +26,5 @@ double schedule_seconds(const struct product *p, const struct target *t, const s
     double edge = (double)(size.batch * size.kv_heads * size.members * size.n_q) * (fmin(q, k) / 2) * 2 * (D + E) * (counts.exact ? 0.5 : 1);
     double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved + edge) * (1 + OUTSIDE * fmax(0, over - 1));
-    return roofline_seconds(&roofline, peak, bandwidth, NULL);
+    return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), NOMINAL_BANDWIDTH, NULL);
 }
