@@ -361,7 +361,7 @@ int store_runs(struct store *s, const char *spec_name, struct arena *arena, stru
 
 const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena)
 {
-    struct tune_run *found;
+    struct tune_run *found = NULL;
     if (!store_read(s)) return NULL;
     const int count = runs_read(s, NULL, run, anywhere, arena, &found);
     return store_have_read(s, count == 1) ? found : NULL;

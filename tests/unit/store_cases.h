@@ -103,8 +103,9 @@ static inline struct tune_result result_of(int k, int samples)
 /* Bit for bit. */
 static inline bool same_result(const struct tune_result *a, const struct tune_result *b)
 {
-    return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak && a->bytes == b->bytes && a->bandwidth == b->bandwidth &&
-           a->samples == b->samples && (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
+    return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak && a->bytes == b->bytes &&
+           a->bandwidth == b->bandwidth && a->samples == b->samples &&
+           (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
 }
 
 /* One number that SQL gives, past the store; -1: it failed. */
