@@ -18,7 +18,7 @@
 static const double SAMPLE = 0.004;   /* seconds of a sample at least: as many calls as that takes */
 static const double HOPELESS = 1.5;   /* a candidate that is slower by this gets FEWEST samples */
 static const double GRACE = 1.0;      /* seconds between the request to end and the end */
-enum { FEWEST = 3, SHORT_LENGTH = 333, MOST_SAMPLES = 4096 };
+enum { FEWEST = 3, SHORT_LENGTH = 333 };
 
 /* What a child tells its parent, in pieces that a pipe takes whole. */
 struct message {
@@ -166,16 +166,12 @@ static double seconds_of(const struct call *c, int calls)
     return (attn_seconds() - start) / calls;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Which goes first changes from sample to sample: so neither always follows the other. */
 static void sample(int pipe, const struct call *usual, const struct call *candidate, int samples)
 {
-    double quotient[MOST_SAMPLES], once = fmin(seconds_of(usual, 1), seconds_of(candidate, 1));
+    struct tune_sample first[FEWEST];
+    const struct tune_result so_far = {.status = TUNE_MEASURED, .samples = FEWEST, .sample = first};
+    double once = fmin(seconds_of(usual, 1), seconds_of(candidate, 1));
     int calls = once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
     for (int k = 0; k < samples; k++) {
         struct message m = {.what = SAID_SAMPLE};
@@ -183,10 +179,8 @@ static void sample(int pipe, const struct call *usual, const struct call *candid
         m.sample.usual = seconds_of(usual, calls);
         if (k % 2 == 0) m.sample.seconds = seconds_of(candidate, calls);
         tell(pipe, &m);
-        quotient[k] = m.sample.seconds / m.sample.usual;
-        if (k + 1 != FEWEST) continue;
-        qsort(quotient, FEWEST, sizeof *quotient, ascending);
-        if (quotient[FEWEST / 2] > HOPELESS) break;
+        if (k < FEWEST) first[k] = m.sample;
+        if (k + 1 == FEWEST && trial_enough(&so_far, samples)) break;
     }
 }
 
@@ -232,7 +226,7 @@ static void trial(int pipe, const void *user)
         }
         if (!agree(pipe, &usual, &candidate)) return;
     }
-    sample(pipe, &usual, &candidate, r->samples < MOST_SAMPLES ? r->samples : MOST_SAMPLES);
+    sample(pipe, &usual, &candidate, r->samples);
     conclude(pipe, TUNE_MEASURED, "%s", "");
 }
 

@@ -67,7 +67,7 @@ class Browser:
             for waiting in self.answers.values():
                 waiting.put(None)
 
-    def ask(self, method, session=None, **parameters):
+    def ask(self, method, tab=None, **parameters):
         answer = queue.Queue()
         with self.lock:
             if self.gone:
@@ -75,7 +75,7 @@ class Browser:
             self.last += 1
             number = self.last
             self.answers[number] = answer
-            message = {'id': number, 'method': method, 'params': parameters} | ({'sessionId': session} if session else {})
+            message = {'id': number, 'method': method, 'params': parameters} | ({'sessionId': tab} if tab else {})
             data = json.dumps(message).encode() + b'\0'
             try:
                 while data:
@@ -126,10 +126,10 @@ class Page:
         self.url = 'file://' + urllib.parse.quote(path)
         self.context = browser.ask('Target.createBrowserContext')['browserContextId']
         self.target = browser.ask('Target.createTarget', url='about:blank', browserContextId=self.context)['targetId']
-        self.session = browser.ask('Target.attachToTarget', targetId=self.target, flatten=True)['sessionId']
+        self.tab = browser.ask('Target.attachToTarget', targetId=self.target, flatten=True)['sessionId']
         self.queue = queue.Queue()
         with browser.lock:
-            browser.events[self.session] = self.queue
+            browser.events[self.tab] = self.queue
         for domain in 'Page', 'Runtime', 'Log', 'Network':
             self.ask(domain + '.enable')
         self.ask('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
@@ -151,10 +151,10 @@ class Page:
         self.browser.ask('Target.closeTarget', targetId=self.target)
         self.browser.ask('Target.disposeBrowserContext', browserContextId=self.context)
         with self.browser.lock:
-            self.browser.events.pop(self.session, None)
+            self.browser.events.pop(self.tab, None)
 
     def ask(self, method, **parameters):
-        return self.browser.ask(method, session=self.session, **parameters)
+        return self.browser.ask(method, tab=self.tab, **parameters)
 
     def gather(self, seconds=0):
         """Takes the events that came."""
