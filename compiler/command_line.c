@@ -30,7 +30,6 @@ const char *const *value_words(struct arena *arena, enum value_kind kind)
 {
     static const char *const colors[] = {"auto", "always", "never", NULL}, *const formats[] = {"csv", "json", NULL};
     const char **words;
-    int count = 0;
     switch (kind) {
     case VALUE_NONE:
     case VALUE_TEXT:
@@ -48,11 +47,7 @@ const char *const *value_words(struct arena *arena, enum value_kind kind)
         return words;
     case VALUE_PASS:
         words = arena_alloc(arena, ((size_t)pass_count + 1) * sizeof *words);
-        for (int k = 0; k < pass_count; k++) {
-            bool known = false;
-            for (int l = 0; l < count; l++) known |= strcmp(words[l], passes[k].name) == 0;
-            if (!known) words[count++] = passes[k].name;
-        }
+        for (int k = 0; k < pass_count; k++) words[k] = passes[k].name;
         return words;
     }
     return NULL;

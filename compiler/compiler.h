@@ -358,17 +358,23 @@ enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
+    bool cleanup;                               /* runs where it is due, not at a place of its own */
+    unsigned requires, establishes, invalidates; /* properties of the program, as bits */
     void (*run)(struct compilation *c);
 };
-#define PASS(name, level, says) void pass_##name(struct compilation *c);
+#define PASS(name, ...) void pass_##name(struct compilation *c);
+#define CLEANUP PASS
 #include "pipeline.def"
-#undef PASS
 extern const struct pass passes[];
 extern const int pass_count;
 /* Called after every pass; may be NULL. Returning false stops. */
 typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
 /* Runs the pipeline and verifies after every pass; false after an error (reported) or when the hook stopped. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
+/* The same of other rows: an error when a pass requires what no pass before it, and no clean-up, establishes. */
+bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);
+/* What each pass does, requires, establishes and invalidates, as --passes prints it. */
+void passes_print(struct text *out);
 /* The value of a knob of the compilation's schedule, or `otherwise`. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
@@ -428,7 +434,6 @@ struct product;
 void emit_source(const struct product *p, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct product *p, const char *command, struct text *out);
 /* How a compilation uses the registers: rows, vectors, unroll; and what its functions' names end in, where some are for other blocks. (emit_block.c) */
-void emit_block(struct compilation *c);
 const char *emit_suffix(const struct compilation *c);
 /* The runtime's types, with the guard that they have in attnrt.h, and those of its functions that `kernel` calls, static. (standalone.c) */
 void standalone_types(struct text *out);

@@ -9,7 +9,7 @@ static int most_vectors(const struct target *t, int64_t rows)
     return (int)((t->registers - 1) / (rows + 1));
 }
 
-void emit_block(struct compilation *c)
+void pass_block(struct compilation *c)
 {
     int64_t rows = schedule_knob(c, "rows", USUAL_ROWS);
     if (rows > c->target->registers - 2) rows = c->target->registers - 2;

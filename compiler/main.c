@@ -322,7 +322,10 @@ int main(int count, char **argument)
     const char **set = arena_alloc(arena, most), **shape = arena_alloc(arena, most), **file = arena_alloc(arena, most);
     int skip = command == COMMAND_compile ? 1 : 2, status = parse(&o, command, count - skip, argument + skip, set, shape, file);
     if (status == STATUS_DONE && o.show_passes) {
-        for (int k = 0; k < pass_count; k++) printf("%-10s %-6s %s\n", passes[k].name, passes[k].level == PASS_LOOPS ? "loops" : "graph", passes[k].says);
+        struct text list = {0};
+        passes_print(&list);
+        fputs(list.data, stdout);
+        text_free(&list);
         status = finish(&o);
     } else if (status == STATUS_DONE && o.dump_after) {
         bool known = false;

@@ -35,7 +35,6 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     *c = (struct compilation){.spec = p->spec, .schedule = schedule, .target = target, .diagnostics = x->d, .meaning = p->graph, .linear = linear};
     c->graph = build_graph(p->arena, p->spec, x->d); /* every compilation has a module of its own */
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
-    if (x->good) emit_block(c);
     return c;
 }
 

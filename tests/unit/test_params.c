@@ -55,7 +55,6 @@ static void compile(void)
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));
     struct compilation c = {.spec = spec, .target = target_find("generic"), .diagnostics = d, .meaning = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
-    emit_block(&c);
     const struct product p = {.spec = spec, .graph = graph, .compilation = {&c}, .compilations = 1, .version = {{.c = &c}}, .versions = 1};
     emit_source(&p, NULL, "attnc seeded.yaml", &source);
     emit_header(&p, "attnc seeded.yaml", &header);
