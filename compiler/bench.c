@@ -155,9 +155,7 @@ static bool prepare(struct running *r, int point, int spec)
         skip(r, result, "its arrays and workspace take %s, and %s are free", bench_bytes(bytes, one, sizeof one), bench_bytes(free_bytes, two, sizeof two));
         return false;
     }
-    const struct target *of_bf16 = target_of_bf16(b->target);
-    const struct compilation *c = of_bf16 && target_rank_here() == target_rank(of_bf16) ? product_choice(product, of_bf16, at->length) : NULL;
-    if (!c) c = product_choice(product, b->target, at->length);
+    const struct compilation *c = product_choice(product, product_target_here(product), at->length);
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads, at->length, at->length};
     result->form = c->linear ? "linear" : "quadratic";
     count_work(c, &size, b->request.document, machine_cache(), &result->counts);

@@ -347,7 +347,7 @@ static enum status check_product(const struct options *o, struct product *p)
     c.out = arena_alloc(arena, (size_t)most * sizeof(double));
     for (int t = 0; t < p->compilations && c.good; t++) {
         struct compilation again = *p->compilation[t];
-        printf(" %s%s, %s", again.target->name, again.target->multiplies_bf16 ? " with products of bf16" : "", again.linear ? "linear" : "quadratic");
+        printf(" %s%s, %s", again.target->name, target_features_text(arena, again.target), again.linear ? "linear" : "quadratic");
         if (again.schedule && again.schedule->from) printf(", the schedule from %lld keys on", (long long)again.schedule->from);
         printf("\n");
         again.graph = build_graph(arena, p->spec, again.diagnostics);

@@ -261,16 +261,22 @@ struct target {
     const char *supported;  /* C condition at run time, "" if always */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
-    bool multiplies_bf16; /* in pairs, and adds in f32 */
+    unsigned features; /* that code may use, as bits: 1 << TARGET_… */
+};
+enum target_feature {
+#define FEATURE(name, suffix, dtype, says) TARGET_##name,
+#include "target.def"
+    TARGET_FEATURES
 };
 const struct target *target_find(const char *name); /* NULL: no such target; "native" reads this machine */
-int target_rank_here(void);                         /* of the best row that this machine runs */
 bool target_runs(const struct target *t);           /* on this machine */
-/* The one of the same name that multiplies bf16; NULL: there is none. */
-const struct target *target_of_bf16(const struct target *t);
+bool target_has(const struct target *t, enum target_feature feature);
+/* Those that a spec of the dtype is compiled for: with the features that serve it, the most capable first, and last the target itself. Returns how many. */
+int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
+const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
 int target_rank(const struct target *t);            /* its row in target.def, where the better come first */
 const char *const *target_names(void);              /* NULL-ended */
-enum { MAX_TARGETS = 8, MAX_COMPILATIONS = 4 * MAX_TARGETS * MOST_SCHEDULES };
+enum { MAX_TARGETS = 8, MAX_VERSIONS = MAX_TARGETS * (TARGET_FEATURES + 1), MAX_COMPILATIONS = 2 * MAX_VERSIONS * MOST_SCHEDULES };
 
 /* The state of one compilation for one target, as the passes see it (pass.c, pipeline.def). */
 struct compilation {
@@ -284,6 +290,7 @@ struct compilation {
     int64_t tile_q, tile_k; /* queries and keys of a tile */
     int64_t part;           /* features of a part */
     bool open_chunk, parts; /* the chunk's length is free; features come in parts */
+    unsigned features_used; /* of the target's, by the passes so far */
     int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (emit_block.c) */
     bool linear;            /* asked for the linear form; else the quadratic one */
     int64_t features;       /* of the linear form that the separate pass found; 0: it found none */
@@ -639,7 +646,7 @@ struct product {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* by target, then ascending */
     int versions;
-    struct usual usual[2 * MAX_TARGETS];
+    struct usual usual[MAX_VERSIONS];
     int usuals;
     const char *why_quadratic; /* why there is no linear form, or NULL */
     bool standalone;
@@ -664,7 +671,9 @@ bool tuned_schedule(struct product *p, const char *spec, const struct options *o
 const struct usual *product_usual(const struct product *p);
 /* A hash of what the spec means: of all but its name, description, schedule, and seeds that only fill in parameters. (tuned.c) */
 const char *product_meaning_hash(const struct product *p);
-/* What the kernel runs on a machine whose best target is t, for so many keys; NULL: it was not made for that. */
+/* The first target that this machine runs; NULL: none. */
+const struct target *product_target_here(const struct product *p);
+/* What the kernel runs on target t for so many keys; NULL: it was not made for that. */
 const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys);
 /* Writes a file whole or not at all. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);

@@ -415,7 +415,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
         shared.uses_slope |= x.uses_slope;
         shared.uses_paired |= x.uses_paired;
     }
-    text_add(out, "/* ==== %s%s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "",
+    text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
              strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");
     if (*guard) text_add(out, "#if %s\n", guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);

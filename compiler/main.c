@@ -117,7 +117,7 @@ static bool target_item(struct options *o, const char *option, const char *word)
         return false;
     }
     for (int k = 0; k < o->targets; k++)
-        if (strcmp(o->target[k]->suffix, t->suffix) == 0) {
+        if (target_rank(o->target[k]) == target_rank(t)) {
             complain(o, "%s: '%s' is there twice", option, word);
             return false;
         }

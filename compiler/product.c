@@ -74,18 +74,6 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-/* The targets to compile for: beside each that there is one for, the one that multiplies bf16. */
-static int targets_of(const struct spec *spec, const struct options *o, const struct target **out)
-{
-    int count = 0;
-    for (int t = 0; t < o->targets; t++) {
-        const struct target *also = spec->dtype == DTYPE_BF16 ? target_of_bf16(o->target[t]) : NULL;
-        if (also) out[count++] = also;
-        out[count++] = o->target[t];
-    }
-    return count;
-}
-
 struct product *product_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -101,8 +89,9 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
-    const struct target *target[2 * MAX_TARGETS];
-    int targets = p->spec ? targets_of(p->spec, o, target) : 0;
+    const struct target *target[MAX_VERSIONS];
+    int targets = 0;
+    for (int t = 0; p->spec && t < o->targets; t++) targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
     struct diagnostics *of_schedule = d;
     if (good && o->tuned) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
@@ -124,10 +113,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
 
 const char *product_source_here(struct product *p, const struct options *o)
 {
-    const int best = target_rank_here();
-    const struct target *here = NULL;
-    for (int k = p->compilations - 1; k >= 0; k--)
-        if (target_rank(p->compilation[k]->target) >= best) here = p->compilation[k]->target;
+    const struct target *here = product_target_here(p);
     if (o->named_targets || !here) return p->source.data;
     if (!p->source_here.data) emit_source(p, here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
     return p->source_here.data;

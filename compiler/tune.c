@@ -159,7 +159,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     }
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
     struct counts counts;
-    count_work(product_choice(t->product, t->target, shape->length), &size, t->request.document, machine_cache(), &counts);
+    count_work(product_choice(t->product, product_target_here(t->product), shape->length), &size, t->request.document, machine_cache(), &counts);
     result->work = counts.flops;
     result->bytes = counts.bytes;
     result->peak = t->speed.peak;

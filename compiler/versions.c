@@ -82,12 +82,13 @@ static void add(struct product *p, struct compilation *c, int64_t from, int firs
     p->version[p->versions++] = (struct version){p->compilation[k], from, together};
 }
 
-/* The code of a target that multiplies bf16 goes if none of it does so. */
+/* The code for a target goes if none of it uses the last of its features: the target after it has the others. */
 static void drop_idle(struct product *p, int first, int first_version)
 {
-    bool any = first == p->compilations || !p->compilation[first]->target->multiplies_bf16;
-    for (int k = first; k < p->compilations; k++) any |= loops_paired(p->compilation[k]->loops);
-    if (any) return;
+    unsigned used = 0;
+    for (int k = first; k < p->compilations; k++) used |= p->compilation[k]->features_used;
+    const unsigned features = first < p->compilations ? p->compilation[first]->target->features : 0;
+    if ((features & ~used) <= features / 2) return;
     for (int u = 0; u < p->usuals; u++)
         if (p->usual[u].target == p->compilation[first]->target) {
             memmove(&p->usual[u], &p->usual[u + 1], (size_t)(--p->usuals - u) * sizeof *p->usual);
@@ -118,16 +119,16 @@ bool versions_make(struct product *p, const struct target *const *target, int ta
     for (int t = 0; t < targets && x->good; t++) make_usual(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
-    /* one crossover for all targets, of the first one's loops, but for a target that multiplies bf16 */
+    /* one crossover for all targets, of the first one's loops, but for those that use a feature */
     const struct usual *plain = &p->usual[0];
-    for (int u = 0; plain->target->multiplies_bf16 && u < p->usuals; u++) plain = &p->usual[u];
+    for (int u = 0; plain->target->features && u < p->usuals; u++) plain = &p->usual[u];
     for (int u = 0; u < p->usuals; u++) {
-        const struct usual *of = p->usual[u].target->multiplies_bf16 ? &p->usual[u] : plain;
+        const struct usual *of = p->usual[u].target->features ? &p->usual[u] : plain;
         p->usual[u].crossover = !of->linear ? INT64_MAX : !of->quadratic ? 0 : crossover_length(of->quadratic, of->linear);
     }
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct usual usual[2 * MAX_TARGETS]; /* by target, also of those that are dropped */
+    struct usual usual[MAX_VERSIONS]; /* by target, also of those that are dropped */
     memcpy(usual, p->usual, sizeof usual);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
@@ -153,10 +154,16 @@ bool versions_make(struct product *p, const struct target *const *target, int ta
 
 const struct usual *product_usual(const struct product *p)
 {
-    const int best = target_rank_here();
     for (int u = 0; u < p->usuals; u++)
-        if (target_rank(p->usual[u].target) >= best) return &p->usual[u];
+        if (target_runs(p->usual[u].target)) return &p->usual[u];
     return &p->usual[0];
+}
+
+const struct target *product_target_here(const struct product *p)
+{
+    for (int k = 0; k < p->compilations; k++)
+        if (target_runs(p->compilation[k]->target)) return p->compilation[k]->target;
+    return NULL;
 }
 
 const struct compilation *product_choice(const struct product *p, const struct target *t, int64_t keys)

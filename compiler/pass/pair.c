@@ -9,7 +9,7 @@
 bool multiplies_bf16(const struct compilation *c)
 {
     enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
-    return c->target->multiplies_bf16 && dtype == DTYPE_BF16 && !c->linear;
+    return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear;
 }
 
 /* An input of bf16 whose neighbours in memory are neighbours along the axis. */
@@ -139,5 +139,7 @@ static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int d
 void pass_pair(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
-    if (multiplies_bf16(c)) walk(c->loops, &c->loops->body, loops, 0);
+    if (!multiplies_bf16(c)) return;
+    walk(c->loops, &c->loops->body, loops, 0);
+    if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
 }

@@ -186,7 +186,8 @@ static int run_file(struct arena *arena, const char *file)
     struct compilation c = {.spec = &spec, .linear = !form || !strstr(form, "quadratic"), .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
-    if (c.target && m->dtype == DTYPE_BF16 && target_of_bf16(c.target)) c.target = target_of_bf16(c.target);
+    const struct target *version[MAX_VERSIONS];
+    if (c.target && target_versions(arena, c.target, m->dtype, version)) c.target = version[0];
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
     long long tile_q = 16, tile_k = 12;
     if (tile && sscanf(tile, "%lld %lld", &tile_q, &tile_k) != 2) return failed(file, "'# tile:' takes two numbers");
