@@ -366,7 +366,9 @@ struct pass {
     const char *name, *says;
     enum pass_level level;
     bool cleanup;                               /* runs where it is due, not at a place of its own */
-    unsigned requires, establishes, invalidates; /* properties of the program, as bits */
+    unsigned
+        requires,
+    establishes, invalidates; /* properties of the program, as bits */
     void (*run)(struct compilation *c);
 };
 #define PASS(name, ...) void pass_##name(struct compilation *c);
@@ -469,13 +471,8 @@ struct emitter {
     const char *suffix, *real; /* "v4", "float" */
     int lanes, vectors, rows;  /* elements of a vector; register block of a product */
     int unroll;                /* vectors of a map at a time */
-    bool uses[EXPR_OPS];       /* vector functions that the code calls */
     struct product_function **products; /* a list that the compilations for a target share */
-    bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
-    bool uses_paired; /* products of pairs of bf16 */
-    bool uses_widened;         /* vectors of 16-bit elements that are read */
-    bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
-    bool uses_lane_sum, uses_slope;
+    bool compensated; /* some sums keep what rounding leaves over */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
@@ -492,10 +489,8 @@ struct emitter {
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
-/* The functions that move elements between lanes: transposed copies, sums of lanes (emit_lanes.c). */
-void emit_lane_functions(struct emitter *x);
-/* Vector types and the functions that x->uses asks for. */
-void emit_vector_functions(struct emitter *x);
+/* The vector types, the functions on them and the products that the code names. */
+void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
 const char *emit_real(enum dtype dtype);   /* the C type of what is computed with elements stored so */
 const char *emit_stored(enum dtype dtype); /* the C type of such an element */
 /* The functions of one compilation (emit_tasks.c). */

@@ -397,7 +397,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
                              .rows = c[0]->rows,
                              .products = &products,
                              .out = out};
-    for (int k = 0; k < count; k++) shared.uses_rest |= keeps_rest(c[k]->loops->body);
+    for (int k = 0; k < count; k++) shared.compensated |= keeps_rest(c[k]->loops->body);
     for (int k = 0; k < count; k++) {
         struct emitter x = shared;
         x.c = c[k];
@@ -406,22 +406,18 @@ static void one_block(const struct compilation *const *c, int count, const char 
         x.unroll = c[k]->unroll;
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
-        memcpy(shared.uses, x.uses, sizeof shared.uses);
-        shared.uses_dot |= x.uses_dot;
-        shared.uses_widened |= x.uses_widened;
-        shared.uses_transpose |= x.uses_transpose;
-        shared.uses_widening |= x.uses_widening;
-        shared.uses_lane_sum |= x.uses_lane_sum;
-        shared.uses_slope |= x.uses_slope;
-        shared.uses_paired |= x.uses_paired;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
              strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");
     if (*guard) text_add(out, "#if %s\n", guard);
     if (*t->attribute) text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
-    emit_vector_functions(&shared);
-    emit_products(&shared, out);
-    text_append(out, rows.data, rows.length);
+    struct text code = {0};
+    emit_products(&shared, &code);
+    text_append(&code, rows.data, rows.length);
+    emit_vector_functions(&shared, code.data, out);
+    text_add(out, "\n");
+    text_append(out, code.data, code.length);
+    text_free(&code);
     if (*guard) text_add(out, "#endif\n");
     text_add(out, "\n");
     text_free(&rows);

@@ -257,7 +257,6 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         return (struct term){format(n, "%s(%s, %s)", function, part[0], part[1]), kind, false, false};
     }
     if (e->op == EXPR_INDEX) {
-        x->uses[EXPR_INDEX] = true;
         const char *name = x->m->axis[n->lane].name;
         const char *base = emit_tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
         return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
@@ -301,7 +300,6 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     }
     case EXPR_DRAWN:
         a = as_int(n, a), b = as_int(n, b);
-        x->uses[EXPR_DRAWN] = true;
         if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "block%d", x->temporaries++));
         return (struct term){format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c), KIND_BOOL, true, true};
     case EXPR_NOT: a = as_bool(n, a); return (struct term){format(n, "~%s", wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
@@ -353,7 +351,6 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     struct emitter *x = n->x;
     if (e->type != TYPE_INT || n->lane < 0 || !depends(n, e, n->lane) || !on_rows(n, e)) return as_real(n, term_of(n, e, level));
     if (e->op == EXPR_ABS) {
-        x->uses[EXPR_ABS] = true;
         return (struct term){format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c), KIND_REAL, true, false};
     }
     struct form f = {.rest = expr_int(x->m, 0)};
@@ -398,7 +395,6 @@ static struct term slope_term(struct nest *n, const struct expr *e, enum level l
     bool swapped = product->arg[1]->type == TYPE_REAL;
     struct term other = as_real(n, term_of(n, e->arg[1 - which], level)), slope = wide_term(n, product->arg[swapped], LEVEL_UNIFORM);
     int number = x->temporaries++;
-    x->uses_slope = true;
     line(n, LEVEL_UNIFORM, format(n, "const double t_%d = %s;", number, slope.c));
     line(n, LEVEL_UNIFORM,
          format(n, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);", number, x->suffix, number, number, number, number));
@@ -419,7 +415,6 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_SIN || e->op == EXPR_COS) {
         struct term a = double_term(n, e->arg[0], level);
         if (!a.vector) return as_real(n, (struct term){format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
-        x->uses[e->op] = true;
         if (!is_name(a.c) || strchr(a.c, '(')) a = name_term(n, a, level, format(n, "angle%d", n->x->temporaries++));
         return (struct term){format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
     }
@@ -443,7 +438,6 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", wrapped(n, a)), kind, vector, false};
     if (e->op == EXPR_SELECT) {
         if (!vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a), wrapped(n, b), wrapped(n, c)), kind, false, false};
-        x->uses[EXPR_SELECT] = true;
         b = as_vector(n, arg[1]), c = as_vector(n, arg[2]);
         if (!arg[0].vector) return (struct term){format(n, "%s ? %s : %s", wrapped(n, a), b, c), kind, true, false};
         return (struct term){format(n, "pick_%s(%s, %s, %s)", x->suffix, as_mask(n, arg[0]), b, c), kind, true, false};
@@ -453,7 +447,6 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         if (expr_arity(e->op) == 2) return (struct term){format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
         return (struct term){format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
-    x->uses[e->op] = true;
     a = as_vector(n, arg[0]);
     if (expr_arity(e->op) == 2) return (struct term){format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, as_vector(n, arg[1])), kind, true, false};
     return (struct term){format(n, "%s_%s(%s)", expr_name(e->op), x->suffix, a), kind, true, false};
@@ -544,7 +537,6 @@ static void fold_lanes(struct nest *n)
     for (int k = 0; k < 3; k++) n->depth[k] = x->indent + 4 * (k == LEVEL_UNIFORM ? 0 : s->rank);
     count_parents(n, a->expr);
     const char *value = as_vector(n, as_real(n, term_of(n, a->expr, LEVEL_ROW)));
-    x->uses[EXPR_SELECT] = x->uses[EXPR_INDEX] = true;
     describe(n);
     text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
     for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
@@ -553,7 +545,6 @@ static void fold_lanes(struct nest *n)
     }
     bool maximum = a->fold == FOLD_MAX;
     const char *folded = maximum ? "lane_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
-    x->uses[EXPR_MAX] |= maximum;
     emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane, x->lanes);
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) text_append(x->out, n->level[k].data ? n->level[k].data : "", n->level[k].length);
@@ -572,7 +563,6 @@ static void fold_lanes(struct nest *n)
         emit_line(x, "for (int lane = 0; lane < %d; lane++)", x->lanes);
         emit_line(x, "    if (%s[lane] > %s) %s = %s[lane];", folded, to, to, folded);
     } else {
-        x->uses_lane_sum = true;
         emit_line(x, "const %s total = lane_sum_%s(%s);", x->real, x->suffix, folded);
     }
     if (a->rest) {
@@ -680,7 +670,6 @@ void emit_map(struct emitter *x, const struct stmt *s)
             int depth = n->depth[LEVEL_LANE] + 4 * outer + (vectors > 1 ? 4 : 0);
             text_add(&sums, "%s%s_in[%d]", sums.length ? ", " : "", name, vectors);
             if (a->fold == FOLD_MAX) {
-                x->uses[EXPR_MAX] = true;
                 text_add(&before, "%*s%s%s = load_%s(%s);\n", depth, "", kept, sum, x->suffix, address);
                 line(n, innermost, format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
                 text_add(&after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
@@ -715,7 +704,6 @@ void emit_map(struct emitter *x, const struct stmt *s)
         }
         if (a->fold == FOLD_SUM) value = format(n, "load_%s(%s) + %s", x->suffix, address, wrapped(n, value));
         if (a->fold == FOLD_MAX) {
-            x->uses[EXPR_MAX] = true;
             value = format(n, "max_%s(load_%s(%s), %s)", x->suffix, x->suffix, address, value);
         }
         bool used_later = false;

@@ -84,7 +84,6 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     int lane = s->axes[s->rank - 1];
     const struct axis *axis = &x->m->axis[lane];
     if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT || axis->extent % x->lanes) return false;
-    x->uses_widened = true;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
     for (int k = 0; k < s->rank; k++) {
         const char *name = x->m->axis[s->axes[k]].name, *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
@@ -103,8 +102,6 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both) return false;
-    *(widens ? &x->uses_widened : &x->uses_transpose) = true;
-    x->uses_widening |= widens;
     const char *rows = emit_range(x, row), *to_row = emit_stride(x, to, column), *name = x->m->axis[row].name;
     emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, emit_corner(x, s, from), emit_stride(x, from, row), rows,
               emit_range(x, column), emit_corner(x, s, to), to_row);
@@ -126,7 +123,6 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     const char *o = x->m->axis[over].name, *l = x->m->axis[lane].name, *many = emit_range(x, over), *lanes = emit_range(x, lane);
     const long long row = (long long)tile->extent[1];
     bool numbers = a->kind == ARRAY_TILE, whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
-    x->uses_paired = true;
     emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o, numbers ? ", rounded to bf16" : "");
     if (!numbers && ref_axis(from, from->rank - 1) == over) { /* neighbours */
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);

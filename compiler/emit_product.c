@@ -81,7 +81,6 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name, *name = emit_array(x, to);
     bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
     bool paired = x->l->array[lane->of].paired;
-    *(paired ? &x->uses_paired : &x->uses_dot) = true;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
               factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
               : add  ? "+="
@@ -109,12 +108,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"then", size, arena_printf(arena, "%d", then)},
         {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"rest", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
+        {"compensation", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
     };
     struct argument given_to[sizeof argument / sizeof *argument];
     int arguments = 0;
     for (size_t k = 0; k < sizeof argument / sizeof *argument; k++) {
-        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "rest") == 0 && !x->uses_rest);
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
         if (!left_out) given_to[arguments++] = argument[k];
     }
     struct text call = {0};

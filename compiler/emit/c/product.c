@@ -1,0 +1,79 @@
+/* The register-blocked product of a target: of floating-point numbers or, where PAIRED, of pairs of bf16. Written and tested as vector.c is. */
+
+#if PAIRED
+/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to ROWS rows and `vectors` vectors of x,
+   the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+#else
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, the sums in registers;
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
+#endif
+TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step,
+    REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    vec_T sum[ROWS][VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+#if PAIRED
+        mask_T x[VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_paired_T(b + v * 2 * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const int32_t y = pair_T(a + r * a_row);
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = multiply_T(sum[r][v], y, x[v]);
+        }
+#else
+        vec_T x[VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(b + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const REAL y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+#endif
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_T times = then >= 2 && factor ? load_T(factor + v * LANES) : splat_T(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            REAL *const to = c + r * c_row + v * LANES;
+#if COMPENSATED
+            if (then == 3) {
+                add_T(to, compensation + r * c_row + v * LANES, sum[r][v], times);
+                continue;
+            }
+#endif
+#if PAIRED
+            store_T(to, then == 0 ? sum[r][v] * by : then == 1 ? load_T(to) + sum[r][v] * by : load_T(to) * times + sum[r][v]);
+#else
+            store_T(to, then == 0 ? sum[r][v] : then == 1 ? load_T(to) + sum[r][v] : load_T(to) * times + sum[r][v]);
+#endif
+        }
+    }
+}
+
+/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is constant, else -1. */
+TARGET INLINE void dot_part_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
+    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * LANES) {
+        const REAL *const f = factor ? factor + x : NULL;
+#if COMPENSATED
+        REAL *const left = compensation ? compensation + x : NULL;
+#endif
+        int64_t r = 0;
+        for (; r + ROWS <= rows; r += ROWS)
+            block_T(ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
+        switch (odd >= 0 ? odd : rows - r) {
+CASES
+        }
+    }
+}
+
+/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
+TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
+    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
+    dot_part_T(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT, factor COMPENSATION_ARGUMENT);
+    if (then == 0)
+        for (int64_t t = part; t < steps; t += part)
+            dot_part_T(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+}

@@ -1,0 +1,363 @@
+/* Vectors of one target: their types, and the functions on them that kernels call. attnc writes those that a kernel uses into its C; this file is also
+   compiled and tested as it stands (tests/unit/test_kernel_c.c). Names that end in _T get the target's suffix, those in _F the C library's f for float;
+   names in capitals and the conditions of #if are what attnc knows of the kernel, and the test defines. */
+
+/* LANES elements in a register; mask_T compares them, ints_T are positions, wide_T is for what needs double. */
+typedef REAL vec_T __attribute__((vector_size(BYTES)));
+typedef REAL stored_T __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias)); /* in memory, at any element */
+typedef BITS mask_T __attribute__((vector_size(BYTES)));
+typedef int64_t ints_T __attribute__((vector_size(WIDE)));
+typedef double wide_T __attribute__((vector_size(WIDE)));
+typedef uint16_t halves_T __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+TARGET INLINE vec_T load_T(const REAL *p) { return *(const stored_T *)(const void *)p; }
+TARGET INLINE void store_T(REAL *p, vec_T x) { *(stored_T *)(void *)p = x; }
+TARGET INLINE vec_T splat_T(REAL x) { return x - (vec_T){0}; }
+
+/* a where the mask is set, else b */
+TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (mask_T)a) | (~m & (mask_T)b)); }
+
+#if !F64
+#if F16
+TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_T bits = __builtin_convertvector(*(const halves_T *)(const void *)p, mask_T), x = (bits & 0x7fff) << 13;
+    const mask_T normal = x + (112 << 23) + ((mask_T)(x >= 0x0f800000) & (112 << 23)); /* infinity and NaN stay what they are */
+    const vec_T tiny = (vec_T)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_T)((mask_T)pick_T((mask_T)(x < 0x00800000), tiny, (vec_T)normal) | (bits & 0x8000) << 16);
+}
+#else
+TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_T)(__builtin_convertvector(*(const halves_T *)(const void *)p, mask_T) << 16);
+}
+#endif
+#endif
+
+static const ints_T lane_T = {IOTA};
+
+/* for every a in the lanes: is b one of the numbers drawn for it? */
+TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int64_t b)
+{
+    ints_T found = {0};
+    for (int64_t n = draw->first; n <= draw->last; n++)
+        if (attn_drawn(draw, n, b)) found |= *a == n;
+    return __builtin_convertvector(found, mask_T);
+}
+
+TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
+TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
+
+/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */
+INLINE float high_part_T(double x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } part = {(float)x};
+    part.bits &= 0xfffff000u;
+    return part.number;
+}
+
+TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
+
+/* 2^x = 2^n 2^f, n the nearest integer. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52, leaves n in the low bits. AVX512-DQ has the remainder and the scaling
+   as instructions, with a third of the other operations. */
+
+#if DQ
+/* 2^x; off by less than EXP2_ERROR of the value. 0 below EXP2_MIN, as numbers without a leading 1 are slow on many machines; NaN stays. */
+#else
+/* 2^x; off by less than EXP2_ERROR of the value. 0 below EXP2_MIN, NaN stays. */
+#endif
+TARGET INLINE vec_T exp2_T(vec_T x)
+{
+#if DQ
+    vec_T f, y;
+    uint16_t normal;
+#if F64
+    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+#else
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+#endif
+#else
+    x = pick_T((mask_T)(x < EXP2_MIN), splat_T(EXP2_MIN), x);
+    x = pick_T((mask_T)(x > EXP2_MAX), splat_T(EXP2_MAX), x);
+    const vec_T t = x + MAGIC; /* the integer nearest to x is in the low bits of t */
+    const vec_T f = x - (t - MAGIC);
+#endif
+#if F64
+    vec_T p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;
+    p = p * f + 7.0548973041554992774e-09;
+    p = p * f + 1.0178057087733941105e-07;
+    p = p * f + 1.321548680870556279e-06;
+    p = p * f + 1.5252733841556772589e-05;
+    p = p * f + 0.00015403530393370733411;
+    p = p * f + 0.0013333558146406470697;
+    p = p * f + 0.0096181291076284794928;
+    p = p * f + 0.055504108664821627039;
+    p = p * f + 0.24022650695910071233;
+    p = p * f + 0.69314718055994530925;
+    p = p * f + 1.0;
+#else
+    vec_T p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+#endif
+#if DQ
+#if F64
+    __asm__("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#else
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#endif
+    return y;
+#elif F64
+    return p * (vec_T)(((mask_T)t + 1023) << 52);
+#else
+    return p * (vec_T)(((mask_T)t + 127) << 23);
+#endif
+}
+
+/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+TARGET INLINE vec_T exp_T(vec_T x)
+{
+    x = pick_T((mask_T)(x < -EXP_MAX), splat_T(-EXP_MAX), x);
+    x = pick_T((mask_T)(x > EXP_MAX), splat_T(EXP_MAX), x);
+    const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;
+    const vec_T r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    return exp2_T(r * LOG2E) * exp2_T(n);
+}
+
+/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
+TARGET INLINE vec_T tanh_T(vec_T x)
+{
+    const mask_T sign = (mask_T)x & ~MAGNITUDE;
+#if F64
+    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0;
+    y = pick_T((mask_T)(y > 40.0), splat_T(40.0), y);
+    const vec_T t = y * 1.4426950408889634074 + 6755399441055744.0, n = t - 6755399441055744.0;
+    const vec_T r = (y - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+    vec_T p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
+    p = p * r + 2.7557273643110295328e-07;
+    p = p * r + 2.755725540020642443e-06;
+    p = p * r + 2.4801587325547741216e-05;
+    p = p * r + 0.00019841269874820625271;
+    p = p * r + 0.0013888888888883748305;
+    p = p * r + 0.0083333333333261351258;
+    p = p * r + 0.041666666666669755;
+    p = p * r + 0.16666666666666670991;
+    p = p * r + 0.5;
+    p = p * (r * r) + r;
+    const vec_T scale = (vec_T)(((mask_T)t + 1023) << 52);
+    const vec_T m = scale * p + (scale - 1.0);
+    return (vec_T)((mask_T)(m / (m + 2.0)) | sign);
+#else
+    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0f;
+    y = pick_T((mask_T)(y > 20.0f), splat_T(20.0f), y);
+    const vec_T t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_T r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_T p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_T scale = (vec_T)(((mask_T)t + 127) << 23);
+    const vec_T m = scale * p + (scale - 1.0f);
+    return (vec_T)((mask_T)(m / (m + 2.0f)) | sign);
+#endif
+}
+
+/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to 1e-17 for angles up to 10^6. */
+TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
+{
+    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_T n = t - 6755399441055744.0;
+    const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    const ints_T turns = (ints_T)t + quarter;
+    const vec_T r = __builtin_convertvector(left, vec_T), z = r * r;
+#if F64
+    vec_T s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10, c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
+    s = s * z - 2.5052106231157905487e-08;
+    s = s * z + 2.7557319219335453429e-06;
+    s = s * z - 0.00019841269841265060174;
+    s = s * z + 0.0083333333333333314899;
+    s = s * z - 0.16666666666666666666;
+    s = r + r * z * s;
+    c = c * z - 2.7557317270560324065e-07;
+    c = c * z + 2.4801587298763433164e-05;
+    c = c * z - 0.0013888888888887395746;
+    c = c * z + 0.041666666666666665387;
+    c = 1.0 - z * 0.5 + z * z * c;
+#else
+    const vec_T s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_T c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+#endif
+    const mask_T odd = __builtin_convertvector(-(turns & 1), mask_T), negative = __builtin_convertvector((turns & 2), mask_T);
+    return (vec_T)((mask_T)pick_T(odd, c, s) ^ (negative << SIGN_SHIFT));
+}
+
+TARGET INLINE vec_T sin_T(const wide_T *x) { return turn_T(x, 0); }
+TARGET INLINE vec_T cos_T(const wide_T *x) { return turn_T(x, 1); }
+
+/* What has no vector form of its own goes lane by lane through the C library. */
+
+TARGET INLINE vec_T log_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = log_F(x[k]);
+    return y;
+}
+
+TARGET INLINE vec_T sqrt_T(vec_T x)
+{
+#if AVX
+    vec_T y;
+#if F64
+    __asm__("vsqrtpd %1, %0" : "=v"(y) : "v"(x));
+#else
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+#endif
+#else
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = sqrt_F(x[k]);
+#endif
+    return y;
+}
+
+TARGET INLINE vec_T floor_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = floor_F(x[k]);
+    return y;
+}
+
+TARGET INLINE vec_T pow_T(vec_T x, vec_T y)
+{
+    vec_T z = x;
+    for (int k = 0; k < LANES; k++) z[k] = pow_F(x[k], y[k]);
+    return z;
+}
+
+/* The sum over the lanes. */
+TARGET INLINE REAL lane_sum_T(vec_T x)
+{
+#if LANES > 8
+    x += __builtin_shufflevector(x, x, SWAPPED_8);
+#endif
+#if LANES > 4
+    x += __builtin_shufflevector(x, x, SWAPPED_4);
+#endif
+#if LANES > 2
+    x += __builtin_shufflevector(x, x, SWAPPED_2);
+#endif
+    x += __builtin_shufflevector(x, x, SWAPPED_1);
+    return x[0];
+}
+
+/* Transposes LANES vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET INLINE void exchange_T(vec_T *t)
+{
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 1)) {
+            const vec_T a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, UPPER_1);
+            t[r + 1] = __builtin_shufflevector(a, b, LOWER_1);
+        }
+#if LANES > 2
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 2)) {
+            const vec_T a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, UPPER_2);
+            t[r + 2] = __builtin_shufflevector(a, b, LOWER_2);
+        }
+#endif
+#if LANES > 4
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 4)) {
+            const vec_T a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, UPPER_4);
+            t[r + 4] = __builtin_shufflevector(a, b, LOWER_4);
+        }
+#endif
+#if LANES > 8
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 8)) {
+            const vec_T a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, UPPER_8);
+            t[r + 8] = __builtin_shufflevector(a, b, LOWER_8);
+        }
+#endif
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched AHEAD rows early. */
+TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
+}
+
+#if !F64
+/* The same of elements in 16 bits. */
+TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to, int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = widened_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+#endif
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
+{
+    const vec_T old = load_T(sum) * factor, more = load_T(compensation) * factor + x, new = old + more;
+    store_T(compensation, more - (new - old));
+    store_T(sum, new);
+}
+
+#if BF16_PRODUCTS
+/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own instructions. */
+typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, at any element */
+typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
+TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
+TARGET INLINE void set_pair_T(uint16_t *p, int32_t pair) { *(near_T *)(void *)p = pair; }
+TARGET INLINE mask_T load_paired_T(const uint16_t *p) { return *(const pairs_T *)(const void *)p; }
+/* sum + the product of first elements + that of second ones */
+TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
+{
+    return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
+}
+
+/* Elements of two rows become pairs; `second` may be NULL. */
+TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
+{
+    mask_T x = __builtin_convertvector(*(const halves_T *)(const void *)first, mask_T);
+    if (second) x |= __builtin_convertvector(*(const halves_T *)(const void *)second, mask_T) << 16;
+    *(pairs_T *)(void *)p = x;
+}
+
+TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second) /* rounded to nearest even */
+{
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+    const mask_T turns = {INTERLEAVED};
+    *(pairs_T *)(void *)p = (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+#endif

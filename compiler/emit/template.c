@@ -1,0 +1,126 @@
+/* C that stands in files of its own (emit/c/) becomes C of a kernel: names get their values, and what a condition leaves out goes. */
+#include "pieces.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 16 };
+
+struct filling {
+    const struct template_value *value;
+    struct text *out;
+    bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
+    int depth;
+};
+
+static bool word_character(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static const struct template_value *find(const struct filling *x, const char *word, size_t length)
+{
+    for (const struct template_value *v = x->value; v->name; v++) {
+        const size_t n = strlen(v->name);
+        const bool suffix = v->name[0] == '_';
+        if (suffix ? length > n && strncmp(word + length - n, v->name, n) == 0 : length == n && strncmp(word, v->name, n) == 0) return v;
+    }
+    return NULL;
+}
+
+/* `NAME`, `!NAME` or `NAME > number`; false when the condition is not ours. */
+static bool condition(const struct filling *x, const char *c, bool *holds)
+{
+    while (*c == ' ') c++;
+    const bool not = *c == '!';
+    c += not;
+    size_t n = 0;
+    while (word_character(c[n])) n++;
+    const struct template_value *v = n ? find(x, c, n) : NULL;
+    if (!v || v->name[0] == '_') return false;
+    c += n;
+    while (*c == ' ') c++;
+    *holds = *c == '>' ? v->number > atoi(c + 1) : (v->number != 0) != not;
+    return true;
+}
+
+/* A directive of ours says what is taken, and is no line of the result. */
+static bool directive(struct filling *x, const char *line)
+{
+    bool holds = false;
+    if (strncmp(line, "#if", 3) == 0) {
+        const bool own = line[3] == ' ' && condition(x, line + 3, &holds);
+        x->depth++;
+        x->own[x->depth] = own;
+        x->taken[x->depth] = x->taken[x->depth - 1] && (!own || holds);
+        x->done[x->depth] = own && holds;
+        return own;
+    }
+    const bool own = x->own[x->depth];
+    if (strncmp(line, "#elif ", 6) == 0 && own) {
+        x->taken[x->depth] = x->taken[x->depth - 1] && !x->done[x->depth] && condition(x, line + 6, &holds) && holds;
+        x->done[x->depth] |= holds;
+        return true;
+    }
+    if (strncmp(line, "#else", 5) == 0 && own) {
+        x->taken[x->depth] = x->taken[x->depth - 1] && !x->done[x->depth];
+        return true;
+    }
+    if (strncmp(line, "#endif", 6) == 0) {
+        x->depth--;
+        return own;
+    }
+    return false;
+}
+
+/* An empty value takes a blank beside it along, and one that goes on a list the blank before it. */
+static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
+{
+    while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ') x->out->data[--x->out->length] = 0;
+    if (!length && first)
+        while (**next == ' ') (*next)++;
+    text_append(x->out, text, length);
+}
+
+static void fill_line(struct filling *x, const char *line, const char *end)
+{
+    const char *begin = line + strspn(line, " ");
+    char quote = 0;
+    for (const char *c = line; c < end;) {
+        size_t n = 0;
+        while (c + n < end && word_character(c[n])) n++;
+        const struct template_value *v = n && !quote ? find(x, c, n) : NULL;
+        if (!n) {
+            if (quote && *c == '\\') {
+                text_append(x->out, c, 2);
+                c += 2;
+                continue;
+            }
+            if (*c == '"') quote = quote ? 0 : *c;
+            text_append(x->out, c++, 1);
+            continue;
+        }
+        const bool first = c == begin;
+        const char *next = c + n;
+        if (!v)
+            text_append(x->out, c, n);
+        else if (v->name[0] == '_') {
+            text_append(x->out, c, n - strlen(v->name));
+            text_append(x->out, v->text, strlen(v->text));
+        } else
+            put(x, v->text, strlen(v->text), &next, first);
+        c = next;
+    }
+    text_append(x->out, "\n", 1);
+}
+
+void template_fill(const char *text, const struct template_value *value, struct text *out)
+{
+    struct filling x = {.value = value, .out = out, .taken = {true}};
+    while (*text) {
+        const char *end = text + strcspn(text, "\n");
+        if (!(*text == '#' && directive(&x, text)) && x.taken[x.depth]) fill_line(&x, text, end);
+        text = *end ? end + 1 : end;
+    }
+}

@@ -1,0 +1,325 @@
+/* The C that every kernel carries, as it stands (compiler/emit/c/), for one type and one width, which the build defines: LANES, F64, F16 and what the
+   processor has. Its functions against the C library's. */
+#include "runtime/attnrt.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define APART static __attribute__((noinline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+#define TARGET
+#define PAIRED 0
+#define BF16_PRODUCTS 0
+#define COMPENSATED 1
+#define ROWS 3
+#define VECTORS 2
+#define AHEAD 64
+#define IN REAL
+#define IN_PER_REAL
+#define BY_PARAMETER
+#define BY_ARGUMENT
+#define COMPENSATION_PARAMETER , REAL *compensation
+#define COMPENSATION_ARGUMENT , compensation
+#define COMPENSATION_OF_ROW , left ? left + r *c_row : NULL
+#define COMPENSATION_NULL , NULL
+#define CASES \
+    case 2: block_T(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break; \
+    case 1: block_T(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break;
+#if F64
+#define REAL double
+#define BITS int64_t
+#define MAGNITUDE INT64_C(0x7fffffffffffffff)
+#define SIGN_SHIFT 62
+#define MAGIC 6755399441055744.0
+#define EXP2_MIN (DQ ? -1022.0 : -1023.0)
+#define EXP2_MAX 1024.0
+#define EXP_MAX 710.0
+#define LOG2E 1.4426950408889634074
+#define LN2_HIGH 0.693147180369123816490
+#define LN2_LOW 1.90821492927058770002e-10
+#define log_F log
+#define sqrt_F sqrt
+#define floor_F floor
+#define pow_F pow
+#else
+#define REAL float
+#define BITS int32_t
+#define MAGNITUDE 0x7fffffff
+#define SIGN_SHIFT 30
+#define MAGIC 12582912.0f
+#define EXP2_MIN (DQ ? -126.0f : -127.0f)
+#define EXP2_MAX 128.0f
+#define EXP_MAX 89.0f
+#define LOG2E 1.44269504f
+#define LN2_HIGH 0.693145751953125f
+#define LN2_LOW 1.4286068203094172e-06f
+#define log_F logf
+#define sqrt_F sqrtf
+#define floor_F floorf
+#define pow_F powf
+#endif
+#define BYTES (LANES * (int)sizeof(REAL))
+#define WIDE (8 * LANES)
+#if LANES == 2
+#define IOTA 0, 1
+#define SWAPPED_1 1, 0
+#define UPPER_1 0, 2
+#define LOWER_1 1, 3
+#elif LANES == 4
+#define IOTA 0, 1, 2, 3
+#define SWAPPED_1 1, 0, 3, 2
+#define SWAPPED_2 2, 3, 0, 1
+#define UPPER_1 0, 4, 2, 6
+#define LOWER_1 1, 5, 3, 7
+#define UPPER_2 0, 1, 4, 5
+#define LOWER_2 2, 3, 6, 7
+#elif LANES == 8
+#define IOTA 0, 1, 2, 3, 4, 5, 6, 7
+#define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6
+#define SWAPPED_2 2, 3, 0, 1, 6, 7, 4, 5
+#define SWAPPED_4 4, 5, 6, 7, 0, 1, 2, 3
+#define UPPER_1 0, 8, 2, 10, 4, 12, 6, 14
+#define LOWER_1 1, 9, 3, 11, 5, 13, 7, 15
+#define UPPER_2 0, 1, 8, 9, 4, 5, 12, 13
+#define LOWER_2 2, 3, 10, 11, 6, 7, 14, 15
+#define UPPER_4 0, 1, 2, 3, 8, 9, 10, 11
+#define LOWER_4 4, 5, 6, 7, 12, 13, 14, 15
+#elif LANES == 16
+#define IOTA 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define SWAPPED_2 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+#define SWAPPED_4 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
+#define SWAPPED_8 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7
+#define UPPER_1 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+#define LOWER_1 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
+#define UPPER_2 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define LOWER_2 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define UPPER_4 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define LOWER_4 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define UPPER_8 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define LOWER_8 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#endif
+
+INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+INLINE float widened(uint16_t x)
+{
+    return (float)(F16 ? attn_f16_value(x) : attn_bf16_value(x));
+}
+
+#include "compiler/emit/c/vector.c"
+
+#include "compiler/emit/c/product.c"
+
+static uint64_t state = 1;
+
+/* Uniform from -1 to 1; the same on every machine. */
+static double drawn(void)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(int64_t)state * 0x1p-63;
+}
+
+static double ulp(double x)
+{
+    const REAL y = (REAL)fabs(x);
+    return F64 ? nextafter(y, INFINITY) - y : (double)(nextafterf((float)y, INFINITY) - (float)y);
+}
+
+typedef vec_T vector_function(vec_T);
+
+/* The largest distance from the C library's value, in units of the last place, over numbers of up to `size`. */
+static double worst(vector_function *ours, double (*theirs)(double), double size, bool positive)
+{
+    double most = 0;
+    for (int n = 0; n < 20000; n++) {
+        vec_T x;
+        for (int k = 0; k < LANES; k++) x[k] = (REAL)((positive ? fabs(drawn()) : drawn()) * size);
+        const vec_T y = ours(x);
+        for (int k = 0; k < LANES; k++) {
+            const double wanted = theirs((double)x[k]), off = fabs((double)y[k] - wanted) / ulp(wanted);
+            if (!(off <= most)) most = off;
+        }
+    }
+    return most;
+}
+
+static vec_T ours_exp2(vec_T x)
+{
+    return exp2_T(x);
+}
+static vec_T ours_exp(vec_T x)
+{
+    return exp_T(x);
+}
+static vec_T ours_tanh(vec_T x)
+{
+    return tanh_T(x);
+}
+static vec_T ours_log(vec_T x)
+{
+    return log_T(x);
+}
+static vec_T ours_sqrt(vec_T x)
+{
+    return sqrt_T(x);
+}
+static vec_T ours_floor(vec_T x)
+{
+    return floor_T(x);
+}
+static vec_T ours_abs(vec_T x)
+{
+    return abs_T(x);
+}
+
+static void elementary(void)
+{
+    CU_ASSERT(worst(ours_exp2, exp2, F64 ? 1000 : 120, false) < 2);
+    CU_ASSERT(worst(ours_exp, exp, F64 ? 700 : 85, false) < 4);
+    CU_ASSERT(worst(ours_tanh, tanh, 5, false) <= 4);
+    CU_ASSERT(worst(ours_tanh, tanh, 1e-3, false) < 4);
+    CU_ASSERT(worst(ours_log, log, 1e3, true) < 2);
+    CU_ASSERT(worst(ours_sqrt, sqrt, 1e3, true) < 1);
+    CU_ASSERT(worst(ours_floor, floor, 1e3, false) == 0);
+    CU_ASSERT(worst(ours_abs, fabs, 1e3, false) == 0);
+    const vec_T low = exp2_T(splat_T((REAL)-1e30)), none = exp2_T(splat_T((REAL)-INFINITY)), unknown = exp2_T(splat_T((REAL)NAN));
+    CU_ASSERT(low[0] == 0 && none[LANES - 1] == 0 && isnan(unknown[0]));
+    const vec_T power = pow_T(splat_T(3), splat_T((REAL)0.5));
+    CU_ASSERT_DOUBLE_EQUAL((double)power[0], sqrt(3), 1e-6);
+}
+
+static void angles(void)
+{
+    double most = 0;
+    for (int n = 0; n < 20000; n++) {
+        wide_T x;
+        for (int k = 0; k < LANES; k++) x[k] = drawn() * 1e6;
+        const vec_T s = sin_T(&x), c = cos_T(&x);
+        for (int k = 0; k < LANES; k++) {
+            const double of_sine = fabs((double)s[k] - sin(x[k])), of_cosine = fabs((double)c[k] - cos(x[k]));
+            if (!(of_sine <= most)) most = of_sine;
+            if (!(of_cosine <= most)) most = of_cosine;
+        }
+    }
+    CU_ASSERT(most < (F64 ? 4e-16 : 2e-7));
+}
+
+static void choices(void)
+{
+    vec_T a, b;
+    for (int k = 0; k < LANES; k++) {
+        a[k] = (REAL)drawn();
+        b[k] = (REAL)drawn();
+    }
+    const vec_T larger = max_T(a, b), smaller = min_T(a, b), chosen = pick_T((mask_T)(a < 0), a, b);
+    double sum = 0;
+    for (int k = 0; k < LANES; k++) {
+        CU_ASSERT(larger[k] == (a[k] < b[k] ? b[k] : a[k]));
+        CU_ASSERT(smaller[k] == (a[k] < b[k] ? a[k] : b[k]));
+        CU_ASSERT(chosen[k] == (a[k] < 0 ? a[k] : b[k]));
+        CU_ASSERT(lane_T[k] == k);
+        sum += (double)a[k];
+    }
+    CU_ASSERT_DOUBLE_EQUAL((double)lane_sum_T(a), sum, LANES * 1e-6);
+    for (int n = 0; n < 1000; n++) {
+        const double x = drawn() * 1e4;
+        const float high = high_part_T(x);
+        CU_ASSERT(fabs(x - (double)high) <= fabs(x) * 0x1p-11 && (double)(high * 4095.0f) == (double)high * 4095);
+    }
+}
+
+#if !F64
+static void widening(void)
+{
+    for (uint32_t x = 0; x < 65536; x += LANES) {
+        uint16_t half[LANES];
+        for (int k = 0; k < LANES; k++) half[k] = (uint16_t)(x + (uint32_t)k);
+        const vec_T wide = widened_T(half);
+        for (int k = 0; k < LANES; k++) {
+            const double wanted = F16 ? attn_f16_value(half[k]) : attn_bf16_value(half[k]);
+            if (isnan(wanted) ? !isnan(wide[k]) : (double)wide[k] != wanted) CU_FAIL("a number of 16 bits");
+        }
+    }
+}
+#endif
+
+static void transposition(void)
+{
+    enum { ROW_COUNT = 2 * LANES + 3, COLUMNS = 3 * LANES + 1 };
+    static REAL from[ROW_COUNT + AHEAD][COLUMNS], to[COLUMNS][ROW_COUNT];
+    for (int r = 0; r < ROW_COUNT; r++)
+        for (int c = 0; c < COLUMNS; c++) from[r][c] = (REAL)(r * 100 + c);
+    transpose_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &to[0][0], ROW_COUNT);
+    for (int r = 0; r < ROW_COUNT; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            if (to[c][r] != (REAL)(r * 100 + c)) CU_FAIL("an element is elsewhere");
+}
+
+static void sums(void)
+{
+    REAL sum[LANES] = {0}, compensation[LANES] = {0};
+    for (int n = 0; n < 100000; n++) add_T(sum, compensation, splat_T((REAL)0.1), splat_T(1));
+    CU_ASSERT_DOUBLE_EQUAL((double)sum[0], 100000 * (double)(REAL)0.1, 1e-3);
+    CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[t][x] for every number of rows that leaves another rest, and long sums. */
+static void products(void)
+{
+    enum { MAX_ROWS = 2 * ROWS + 2, MAX_STEPS = 1000, WIDTH = VECTORS * LANES };
+    static REAL a[MAX_ROWS][MAX_STEPS], b[MAX_STEPS][WIDTH], c[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
+    for (int t = 0; t < MAX_STEPS; t++) {
+        for (int r = 0; r < MAX_ROWS; r++) a[r][t] = (REAL)drawn();
+        for (int x = 0; x < WIDTH; x++) b[t][x] = (REAL)drawn();
+    }
+    for (int x = 0; x < WIDTH; x++) factor[x] = (REAL)drawn();
+    static const int64_t steps[] = {1, 7, 384, 385, 1000};
+    for (int rows = 1; rows <= MAX_ROWS; rows++)
+        for (size_t n = 0; n < sizeof steps / sizeof *steps; n++)
+            for (int then = 0; then <= 3; then++) {
+                static double wanted[MAX_ROWS][WIDTH];
+                for (int r = 0; r < rows; r++)
+                    for (int x = 0; x < WIDTH; x++) {
+                        c[r][x] = (REAL)drawn();
+                        left[r][x] = 0;
+                        wanted[r][x] = then == 0 ? 0 : (double)c[r][x] * (then >= 2 ? (double)factor[x] : 1);
+                        for (int64_t t = 0; t < steps[n]; t++) wanted[r][x] += (double)a[r][t] * (double)b[t][x];
+                    }
+                dot_T(VECTORS, WIDTH, rows, -1, steps[n], &a[0][0], MAX_STEPS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor, &left[0][0]);
+                for (int r = 0; r < rows; r++)
+                    for (int x = 0; x < WIDTH; x++)
+                        if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
+            }
+}
+
+/* Whether this processor has what the code is compiled for. */
+static bool runs_here(void)
+{
+#if defined(__x86_64__)
+    if (DQ) return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (AVX) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return true;
+}
+
+int main(void)
+{
+    static const struct unit_test tests[] = {{"vector/elementary", elementary},       {"vector/angles", angles}, {"vector/choices", choices},
+#if !F64
+                                             {"vector/widening", widening},
+#endif
+                                             {"vector/transposition", transposition}, {"vector/sums", sums},     {"vector/products", products}};
+    if (!runs_here()) {
+        printf("skipped: this processor lacks what the code is for\n0 passed, 0 failed, %d skipped\n", (int)(sizeof tests / sizeof *tests));
+        return 0;
+    }
+    return unit_tests_run("vector", tests, sizeof tests / sizeof *tests);
+}
