@@ -223,12 +223,13 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
     const struct expr *denominator = build_operand(x, 1);
     x->at = (struct position){0, 0};
     switch (spec->normalize) {
-    case NORMALIZE_NONE: x->g->output = graph_map(x->g, 5, result, 1, refs, build_operand(x, 0)); return x->g;
+    case NORMALIZE_NONE: graph_output(x->g, "out", graph_map(x->g, 5, result, 1, refs, build_operand(x, 0))); return x->g;
     case NORMALIZE_SUM: break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
     /* a denominator of exactly 0 gives 0: a row that sees no key */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
-    x->g->output = graph_map(x->g, 5, result, 2, refs, build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient));
+    graph_output(x->g, "out",
+                 graph_map(x->g, 5, result, 2, refs, build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }

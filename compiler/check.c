@@ -326,7 +326,7 @@ static enum status check_product(const struct options *o, struct product *p)
     printf("%s: %d sizes, n from 1 to 290, against the float64 interpreter\n", p->spec->name, SIZES);
     for (int n = 0; n < c.sizes; n++) {
         struct sample *s = &c.sample[n];
-        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output], &c.size[n]);
+        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output[0].value], &c.size[n]);
         s->value_dim = p->spec->value_dim;
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));

@@ -298,6 +298,14 @@ struct compilation {
     double near_keys;       /* keys that a query meets itself in the linear form */
     const char *why_not;    /* and this says why */
 };
+/* What the run-time axes are to an output (roles.c); -1: there is none. */
+struct roles {
+    int lane;   /* its last one, whose points are in the lanes: the queries of a row of the result */
+    int stream; /* what is summed over, tile by tile: the keys */
+    int chunk;  /* the chunks of a carried state */
+};
+/* Of the output of that number. Returns NULL, or why loops cannot be made for it. */
+const char *roles_of(const struct graph *g, int output, struct roles *out);
 /* The cost model (cost.c): from how many keys on the linear form takes less work than the quadratic one. */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
 /* Why the linear form takes more work however long the sequence is, or NULL. */

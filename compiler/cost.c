@@ -18,7 +18,7 @@ static double map_cost(const struct expr *e)
 }
 
 /* Work for one point of the run-time axes of a value and what it is computed from; sets which of queries and keys those have. */
-static double value_cost(const struct graph *g, const struct value *v, bool *query, bool *key)
+static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query, bool *key)
 {
     const struct module *m = g->module;
     uint32_t axes = 0;
@@ -31,16 +31,17 @@ static double value_cost(const struct graph *g, const struct value *v, bool *que
     for (int a = 0; a < m->axes; a++) {
         if (!(axes >> a & 1)) continue;
         if (m->axis[a].source == SIZE_CONSTANT) cost *= (double)m->axis[a].extent;
-        *query |= m->axis[a].source == SIZE_N_Q;
-        *key |= m->axis[a].source == SIZE_N_K;
+        *query |= a == roles->lane;
+        *key |= a == roles->stream;
     }
     return v->operands ? cost : 0;
 }
 
 double value_work(const struct graph *g, const struct value *v)
 {
+    const struct roles none = {-1, -1, -1};
     bool query, key;
-    return value_cost(g, v, &query, &key);
+    return value_cost(g, &none, v, &query, &key);
 }
 
 struct work {
@@ -50,9 +51,11 @@ struct work {
 static struct work work_of(const struct graph *g)
 {
     struct work work = {0, 0, 0, 0};
+    struct roles roles;
+    roles_of(g, 0, &roles);
     for (int v = 0; v < g->values; v++) {
         bool query, key;
-        double cost = value_cost(g, &g->value[v], &query, &key);
+        double cost = value_cost(g, &roles, &g->value[v], &query, &key);
         *(query && key ? &work.pair : query ? &work.query : &work.key) += query || key ? cost : 0;
     }
     return work;

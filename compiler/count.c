@@ -154,8 +154,8 @@ static bool is_state(const struct counter *x, const struct value *v)
 static void find_needed(struct counter *x)
 {
     const struct graph *g = x->g;
-    need(x, g->output, expr_int(x->m, 1));
-    for (int n = g->output; n >= 0; n--) {
+    for (int o = 0; o < g->outputs; o++) need(x, g->output[o].value, expr_int(x->m, 1));
+    for (int n = g->values - 1; n >= 0; n--) {
         const struct value *v = &g->value[n];
         if (!x->needed[n]) continue;
         bool keys_alone = has_axis(v, x->key) && !has_axis(v, x->query), state = is_state(x, v);
@@ -539,10 +539,12 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
                    *x = &counter;
     for (int a = 0; a < x->m->axes; a++) {
         x->extent[a] = axis_extent(x->m, a, size);
-        if (x->m->axis[a].source == SIZE_N_Q) x->query = a;
-        if (x->m->axis[a].source == SIZE_N_K) x->key = a;
-        if (x->m->axis[a].source == SIZE_CHUNKS) x->chunk = a;
     }
+    struct roles roles;
+    roles_of(x->g, 0, &roles);
+    x->query = roles.lane;
+    x->key = roles.stream;
+    x->chunk = roles.chunk;
     size_t values = (size_t)x->g->values;
     x->needed = calloc(values, sizeof *x->needed);
     x->for_pairs = calloc(2 * values, sizeof *x->for_pairs);
@@ -578,18 +580,15 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
 void count_pair(const struct graph *g, long long *products, long long *scalars)
 {
     const struct module *m = g->module;
-    uint32_t of_query = 0, of_key = 0;
-    for (int a = 0; a < m->axes; a++) {
-        of_query |= (uint32_t)(m->axis[a].source == SIZE_N_Q) << a;
-        of_key |= (uint32_t)(m->axis[a].source == SIZE_N_K) << a;
-    }
+    struct roles roles;
+    roles_of(g, 0, &roles);
     *products = *scalars = 0;
     for (int n = 0; n < g->values; n++) {
         const struct value *v = &g->value[n];
         uint32_t around = axes_around(v), own = 0;
         long long product = 2;
         for (int k = 0; k < v->rank; k++) own |= UINT32_C(1) << v->axes[k];
-        if (!v->operands || !(own & of_query) || !(around & of_key)) continue;
+        if (!v->operands || roles.lane < 0 || roles.stream < 0 || !(own >> roles.lane & 1) || !(around >> roles.stream & 1)) continue;
         for (int a = 0; a < m->axes; a++)
             if ((around >> a & 1) && m->axis[a].source == SIZE_CONSTANT) product *= m->axis[a].extent;
         if (v->op == GRAPH_CONTRACT) *products += product;

@@ -28,7 +28,7 @@ const char *emit_name(struct arena *arena, const char *name)
 /* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
 bool emit_tiled(const struct emitter *x, int axis)
 {
-    return x->m->axis[axis].source == SIZE_N_Q || x->m->axis[axis].source == SIZE_N_K;
+    return axis_is_sequence(&x->m->axis[axis]);
 }
 
 const char *emit_first(const struct emitter *x, int axis)
@@ -163,8 +163,7 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         if (k == a->rank - 1) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
         if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", a->name);
-        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && (x->m->axis[a->axes[k]].source == SIZE_N_Q || x->m->axis[a->axes[k]].source == SIZE_N_K))
-            return arena_printf(arena, "%s_row", a->name);
+        if ((a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", a->name);
         int64_t constant = 1;
         const char *text = NULL;
         if (a->kind == ARRAY_TILE && source == SIZE_CHUNKS) /* from slot to slot */

@@ -85,5 +85,5 @@ void emit_dot_file(const struct product *p, struct text *out)
                   "    node [fontname=\"monospace\", fontsize=10, style=filled, margin=\"0.12,0.06\"];\n"
                   "    edge [arrowsize=0.6];\n");
     for (int v = 0; v < g->values; v++) add_value(g, v, out);
-    text_add(out, "    out [shape=box, fillcolor=\"#cfe2f3\", label=\"out\"];\n    n%d -> out;\n}\n", g->output);
+    text_add(out, "    out [shape=box, fillcolor=\"#cfe2f3\", label=\"out\"];\n    n%d -> out;\n}\n", g->output[0].value);
 }

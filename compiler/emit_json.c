@@ -135,7 +135,7 @@ static json_t *graph(const struct product *p)
     }
     struct text text = {0};
     graph_print(g, &text);
-    json_t *made = json_pack("{s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "output", view_name(g, g->output), "text", text.data);
+    json_t *made = json_pack("{s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "output", view_name(g, g->output[0].value), "text", text.data);
     text_free(&text);
     return made;
 }

@@ -47,6 +47,16 @@ int module_find_axis(const struct module *m, const char *name)
     return -1;
 }
 
+bool axis_is_sequence(const struct axis *a)
+{
+    static const bool sequences[] = {
+#define SIZE(name, text, sequence) sequence,
+#include "size.def"
+#undef SIZE
+    };
+    return sequences[a->source];
+}
+
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size)
 {
     switch (m->axis[axis].source) {

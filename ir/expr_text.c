@@ -10,7 +10,7 @@
 enum { DEEPEST = 4000 };
 
 static const char *const size_name[] = {
-#define SIZE(name, text) text,
+#define SIZE(name, text, sequence) text,
 #include "size.def"
 #undef SIZE
 };

@@ -17,7 +17,6 @@ struct graph *graph_new(struct module *m)
 {
     struct graph *g = arena_alloc(m->arena, sizeof *g);
     g->module = m;
-    g->output = -1;
     return g;
 }
 
@@ -38,7 +37,8 @@ struct graph *graph_copy(const struct graph *g)
 {
     struct graph *copy = graph_new(g->module);
     for (int v = 0; v < g->values; v++) add(copy, g->value[v]);
-    copy->output = g->output;
+    copy->outputs = g->outputs;
+    memcpy(copy->output, g->output, sizeof copy->output);
     return copy;
 }
 
@@ -125,7 +125,21 @@ void graph_insert(struct graph *g, int at, struct value v)
         for (int k = 0; k < g->value[w].operands; k++) g->value[w].operand[k].of += g->value[w].operand[k].of >= at;
         g->value[w].online += g->value[w].online >= at;
     }
-    g->output += g->output >= at;
+    for (int o = 0; o < g->outputs; o++) g->output[o].value += g->output[o].value >= at;
+}
+
+void graph_output(struct graph *g, const char *name, int v)
+{
+    if (g->outputs == MAX_OUTPUTS) return;
+    g->output[g->outputs].name = arena_copy(g->module->arena, name);
+    g->output[g->outputs++].value = v;
+}
+
+bool graph_is_output(const struct graph *g, int v)
+{
+    for (int o = 0; o < g->outputs; o++)
+        if (g->output[o].value == v) return true;
+    return false;
 }
 
 struct ref graph_ref(const struct graph *g, int v, const int *axes)
@@ -167,7 +181,7 @@ bool ref_uses_axis(const struct ref *r, int axis)
 void graph_sweep(struct graph *g)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
-    number[g->output] = 1;
+    for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
     for (int v = 0; v < g->values; v++) number[v] |= g->value[v].integers; /* regions name them */
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
@@ -183,7 +197,7 @@ void graph_sweep(struct graph *g)
         if (value.online >= 0) value.online = number[value.online];
         g->value[kept++] = value;
     }
-    g->output = number[g->output];
+    for (int o = 0; o < g->outputs; o++) g->output[o].value = number[g->output[o].value];
     g->values = kept;
 }
 
@@ -248,7 +262,7 @@ bool value_has_axis(const struct value *v, int axis)
 
 int graph_uses(const struct graph *g, int v)
 {
-    int count = g->output == v;
+    int count = graph_is_output(g, v);
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) count += g->value[w].operand[k].of == v;
     return count;

@@ -317,17 +317,19 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
         last_use[v] = g->values;
         eval_value(&e, v, in, count);
     }
-    for (int v = 0; v <= g->output && !e.error; v++) {
+    for (int v = 0; v < g->values && !e.error; v++) {
         if (!g->value[v].integers) eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)
-            if (last_use[u] <= v && u != g->output) {
+            if (last_use[u] <= v && !graph_is_output(g, u)) {
                 free(e.data[u]);
                 e.data[u] = NULL;
             }
     }
-    if (!e.error && e.data[g->output]) {
-        const struct value *v = &g->value[g->output];
-        memcpy(out, e.data[g->output], (size_t)elements(&e, v->rank, v->axes) * sizeof *out);
+    for (int o = 0; o < g->outputs && !e.error; o++) {
+        const struct value *v = &g->value[g->output[o].value];
+        const int64_t size_of_output = elements(&e, v->rank, v->axes);
+        memcpy(out, e.data[g->output[o].value], (size_t)size_of_output * sizeof *out);
+        out += size_of_output;
     }
     for (int v = 0; v < g->values && e.data; v++) free(e.data[v]);
     free(e.data);

@@ -74,7 +74,10 @@ void graph_print(const struct graph *g, struct text *out)
     text_add(out, "graph %s %s\n", g->module->name, dtype_name(g->module->dtype));
     axis_lines_print(g->module, out);
     for (int v = 0; v < g->values; v++) print_value(g, v, out);
-    text_add(out, "output %%%d\n", g->output);
+    for (int o = 0; o < g->outputs; o++) { /* one alone is `out` */
+        const bool plain = g->outputs == 1 && strcmp(g->output[o].name, "out") == 0;
+        text_add(out, "output %s%s%%%d\n", plain ? "" : g->output[o].name, plain ? "" : " ", g->output[o].value);
+    }
 }
 
 /* ---- reading ---- */
@@ -176,8 +179,13 @@ struct graph *graph_parse(struct arena *arena, const char *text, struct diagnost
     m->dtype = reader_dtype(&r);
     reader_axis_lines(&r);
     while (r.length && *r.token == '%') read_value(&r, g);
-    reader_expect(&r, "output");
-    g->output = value_number(&r);
+    do {
+        reader_expect(&r, "output");
+        const char *name = r.length && *r.token == '%' ? "out" : reader_name(&r, "the output's name");
+        const int value = value_number(&r);
+        if (g->outputs == MAX_OUTPUTS) reader_error(&r, "there are more than %d outputs", MAX_OUTPUTS);
+        if (!r.failed) graph_output(g, name, value);
+    } while (!r.failed && r.length && reader_at(&r, "output"));
     if (!r.failed && r.length) reader_error(&r, "expected the end of the text after the output");
     return r.failed ? NULL : g;
 }

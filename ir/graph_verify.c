@@ -171,6 +171,11 @@ const char *graph_verify(const struct graph *g)
         int op = (int)g->value[v].op;
         if (wrong) return arena_printf(m->arena, "%%%d (%s): %s", v, op >= 0 && op < OPS ? op_name[op] : "?", wrong);
     }
-    if (g->output < 0 || g->output >= g->values) return "the output is not a value of the graph";
+    if (!g->outputs) return "there is no output";
+    for (int o = 0; o < g->outputs; o++) {
+        if (g->output[o].value < 0 || g->output[o].value >= g->values) return "the output is not a value of the graph";
+        for (int u = 0; u < o; u++)
+            if (strcmp(g->output[o].name, g->output[u].name) == 0) return arena_printf(m->arena, "two outputs are called '%s'", g->output[o].name);
+    }
     return NULL;
 }

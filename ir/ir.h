@@ -62,7 +62,7 @@ enum dtype dtype_of_sums(enum dtype dtype); /* what is computed in where element
 /* ---- axes and scalar expressions (expr.c) ---- */
 
 enum size_source {
-#define SIZE(name, text) SIZE_##name,
+#define SIZE(name, text, sequence) SIZE_##name,
 #include "size.def"
 #undef SIZE
 };
@@ -121,6 +121,7 @@ struct module {
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* its number */
 int module_find_axis(const struct module *m, const char *name);                              /* or -1 */
+bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
@@ -301,11 +302,16 @@ struct value {
     const double *data; /* TABLE */
 };
 
+enum { MAX_OUTPUTS = 64 };
 struct graph {
     struct module *module;
     int values, capacity;
     struct value *value; /* operands come before their users */
-    int output;          /* number of the value that becomes `out` */
+    int outputs;
+    struct {
+        const char *name; /* of the array: "out" */
+        int value;
+    } output[MAX_OUTPUTS];
 };
 
 struct graph *graph_new(struct module *m);
@@ -321,13 +327,15 @@ int graph_table(struct graph *g, const char *name, int rank, const int *axes, co
 int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand, const struct expr *expr);
 int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where);
 int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a, const struct expr *where);
+void graph_output(struct graph *g, const char *name, int v);
+bool graph_is_output(const struct graph *g, int v);
 /* A reference to value v: subscript k is `axes[k]`'s index, or v's own axes when `axes` is NULL. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
 /* A value of this operation and shape that has nothing else yet. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
 /* Puts a value, whose operands are numbered below `at`, in front of value `at`; the rest is renumbered. */
 void graph_insert(struct graph *g, int at, struct value v);
-/* Drops values the output does not need and renumbers. */
+/* Drops values that no output needs and renumbers. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
 /* How many operands refer to value v; being the output is one more. */
@@ -356,7 +364,7 @@ struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
-/* Evaluates the output into out (float64, contiguous). Every value is built whole. Returns NULL, or what is wrong (a missing array, no memory). */
+/* Evaluates the outputs into out (float64, contiguous, one after the other). Every value is built whole. Returns NULL, or what is wrong (a missing array, no memory). */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out);
 
 /* ---- the loops (loops.c, loops_text.c, loops_eval.c) ---- */

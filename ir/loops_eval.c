@@ -515,6 +515,7 @@ static void give_output(struct machine *e, double *out)
             if (is_unwritten(e->data[a][n]))
                 fail(e, arena_printf(e->module->arena, "element %lld of the output %%%s was never written", (long long)n, e->loops->array[a].name));
         if (!e->error) memcpy(out, e->data[a], (size_t)e->elements[a] * sizeof *out);
+        out += e->elements[a];
     }
 }
 

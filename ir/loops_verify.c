@@ -365,7 +365,7 @@ const char *loops_verify(const struct loops *l)
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
         outputs += l->array[a].kind == ARRAY_OUTPUT;
     }
-    if (outputs != 1) return complaint(&c, "there are %d output arrays, not one", outputs);
+    if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0) return "the workspace is negative";
     return check_body(&c, l->body);
 }

@@ -48,13 +48,12 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether every run-time axis of the value is one of the output's: it is not computed anew for every key. */
+/* Whether every run-time axis of the value is one of an output's: it is not computed anew for every key. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
-    const struct value *out = &g->value[g->output];
     for (int k = 0; k < v->rank; k++) {
         bool shared = g->module->axis[v->axes[k]].source == SIZE_CONSTANT;
-        for (int a = 0; a < out->rank; a++) shared |= out->axes[a] == v->axes[k];
+        for (int o = 0; o < g->outputs; o++) shared |= value_has_axis(&g->value[g->output[o].value], v->axes[k]);
         if (!shared) return false;
     }
     return true;
@@ -65,7 +64,7 @@ void pass_absorb(struct compilation *c)
     struct graph *g = c->graph;
     struct module *m = g->module;
     for (int v = 0; v < g->values; v++) {
-        if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || v == g->output) continue;
+        if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || graph_is_output(g, v)) continue;
         double factor = common_factor(g, v);
         int side = outside_sum(g, &g->value[g->value[v].operand[0].of]) ? 0 : outside_sum(g, &g->value[g->value[v].operand[1].of]) ? 1 : -1;
         if (factor == 1 || side < 0 || of_stored(c, &g->value[v])) continue;

@@ -17,6 +17,7 @@ struct lowering {
     const struct graph *g;
     struct loops *l;
     struct module *m;
+    int output;       /* the value that is lowered */
     int lane, stream; /* the axes of queries and keys; stream is -1 when nothing is summed over a run-time axis */
     int chunk;        /* the axis of chunks, or -1 */
     bool prefix;      /* the graph has that axis: queries meet the state before their chunk; else the state of all keys */
@@ -77,7 +78,7 @@ static const char *tile_name(const struct lowering *x, const struct value *v)
     if (v->op == GRAPH_MAP && v->expr->op == EXPR_SIN) return stream ? "key_sin" : "query_sin";
     if (lane && stream) return v->op == GRAPH_CONTRACT ? "score" : "weight";
     if (stream) return "key";
-    if (v == &x->g->value[x->g->output]) return "result";
+    if (v == &x->g->value[x->output]) return "result";
     return "query";
 }
 
@@ -294,6 +295,11 @@ static void lower_array(struct lowering *x, int number, enum array_kind kind)
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
     if (v->integers) a.dtype = DTYPE_I32;
+    for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
+        if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
+            x->array[number] = k;
+            return;
+        }
     x->array[number] = loops_array(x->l, a);
 }
 
@@ -309,23 +315,15 @@ static bool has_stream(const struct lowering *x, const struct value *v)
 /* Finds the axes of the loops; false (reported) when there is more to sum over than one axis. */
 static bool find_axes(struct lowering *x)
 {
-    const struct graph *g = x->g;
-    const struct value *out = &g->value[g->output];
-    for (int k = 0; k < out->rank; k++)
-        if (run_time(x, out->axes[k])) x->lane = out->axes[k];
-    for (int v = 0; v < g->values; v++)
-        for (int k = 0; k < g->value[v].rank; k++) {
-            int axis = g->value[v].axes[k];
-            if (!run_time(x, axis) || value_has_axis(out, axis)) continue;
-            int *role = x->m->axis[axis].source == SIZE_CHUNKS ? &x->chunk : &x->stream;
-            if (*role >= 0 && *role != axis) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "sums over two run-time axes are not compiled yet");
-                return false;
-            }
-            *role = axis;
-        }
+    struct roles roles;
+    const char *wrong = roles_of(x->g, 0, &roles);
+    if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
+    x->output = x->g->output[0].value;
+    x->lane = roles.lane;
+    x->stream = roles.stream;
+    x->chunk = roles.chunk;
     x->prefix = x->chunk >= 0;
-    return true;
+    return !wrong;
 }
 
 /* Sets stages; false (reported) when one pass over the keys is not enough. */
@@ -472,7 +470,7 @@ static const struct expr *first_query(const struct lowering *x, const struct exp
 /* The loops over the queries of a tile: `body` in a loop over the queries, in loops over the axes that are not yet `open`. */
 static void query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
 {
-    const struct value *out = &x->g->value[x->g->output];
+    const struct value *out = &x->g->value[x->output];
     struct stmt **inner = *at, **first = *at;
     const struct expr *zero = expr_int(x->m, 0);
     for (int k = 0; k < out->rank; k++) {
@@ -503,14 +501,14 @@ static struct stmt *query_body(struct lowering *x)
     x->inside = inside;
     x->end = after;
     const struct expr *region = lower_values(x, AFTER);
-    const struct value *out = &x->g->value[x->g->output];
+    const struct value *out = &x->g->value[x->output];
     struct stmt *copy = append(x, &x->end, LOOPS_COPY); /* the result leaves its tile */
-    struct array a = {.kind = ARRAY_OUTPUT, .name = "out", .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
+    struct array a = {.kind = ARRAY_OUTPUT, .name = x->g->output[0].name, .dtype = x->m->dtype, .rank = out->rank, .offset = -1};
     for (int k = 0; k < out->rank; k++) a.axes[k] = out->axes[k];
     int output = loops_array(x->l, a);
     copy->rank = tile_axes(x, out, copy->axes);
     copy->operands = 1;
-    copy->operand[0] = loops_ref(x->l, x->array[x->g->output]);
+    copy->operand[0] = loops_ref(x->l, x->array[x->output]);
     copy->assigns = 1;
     copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
     if (*inside) {
@@ -670,11 +668,11 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
 }
 
 /* States, and queries that meet them. */
-static void lower_states(struct lowering *x)
+static void lower_states(struct lowering *x, struct stmt **at)
 {
     bool open[MAX_AXES] = {false};
-    const struct value *out = &x->g->value[x->g->output];
-    struct stmt **at = &x->l->body, **before = new_list(x), **inside = new_list(x), **begin = new_list(x), **fold = new_list(x);
+    const struct value *out = &x->g->value[x->output];
+    struct stmt **before = new_list(x), **inside = new_list(x), **begin = new_list(x), **fold = new_list(x);
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
     for (int v = 0; v < x->g->values; v++) { /* where a state is cut for the threads */
         const struct value *state = &x->g->value[v];
@@ -738,13 +736,12 @@ static void lower_states(struct lowering *x)
         query_loops(x, &at, open, true, body);
 }
 
-void pass_lower(struct compilation *c)
+/* One output of a graph that has no other, to *at. */
+static void lower_output(struct compilation *c, const struct graph *g, struct stmt **at)
 {
-    struct arena *arena = c->graph->module->arena;
-    size_t n = (size_t)c->graph->values;
-    struct lowering lowering =
-                        {.c = c, .g = c->graph, .m = c->graph->module, .l = loops_new(c->graph->module), .lane = -1, .stream = -1, .chunk = -1, .ring = -1},
-                    *x = &lowering;
+    struct arena *arena = g->module->arena;
+    size_t n = (size_t)g->values;
+    struct lowering lowering = {.c = c, .g = g, .m = g->module, .l = c->loops, .lane = -1, .stream = -1, .chunk = -1, .ring = -1}, *x = &lowering;
     x->array = arena_alloc(arena, n * sizeof *x->array);
     x->correction = arena_alloc(arena, n * sizeof *x->correction);
     x->running = arena_alloc(arena, n * sizeof *x->running);
@@ -755,7 +752,6 @@ void pass_lower(struct compilation *c)
     x->carried = arena_alloc(arena, n * sizeof *x->carried);
     x->keep = arena_alloc(arena, n * sizeof *x->keep);
     x->take = arena_alloc(arena, n * sizeof *x->take);
-    c->loops = x->l;
     if (!find_axes(x) || !classify(x)) return;
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
@@ -766,10 +762,29 @@ void pass_lower(struct compilation *c)
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
     if (states) {
-        if (!x->prefix) x->chunk = module_axis(x->m, "chunk", SIZE_CHUNKS, KEYS_AT_A_TIME * c->tile_k);
-        lower_states(x);
+        if (!x->prefix)
+            x->chunk = module_axis(x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes), SIZE_CHUNKS,
+                                   KEYS_AT_A_TIME * c->tile_k);
+        lower_states(x, at);
         return;
     }
-    struct stmt **at = &x->l->body;
     query_loops(x, &at, (bool[MAX_AXES]){false}, true, query_body(x));
+}
+
+/* Each output has loops of its own, in its own roles, and computes again what it shares with others. */
+void pass_lower(struct compilation *c)
+{
+    c->loops = loops_new(c->graph->module);
+    for (int o = 0; o < c->graph->outputs; o++) {
+        struct graph *g = c->graph;
+        if (g->outputs > 1) {
+            g = graph_copy(g);
+            g->output[0] = g->output[o];
+            g->outputs = 1;
+            graph_sweep(g);
+        }
+        struct stmt **end = &c->loops->body;
+        while (*end) end = &(*end)->next;
+        lower_output(c, g, end);
+    }
 }

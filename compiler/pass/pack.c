@@ -27,7 +27,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             int64_t extent = l->module->axis[a->axes[k]].extent;
             for (int f = 0; f < depth; f++)
                 if (loops[f]->axis == a->axes[k]) {
-                    fixed = l->module->axis[a->axes[k]].source != SIZE_N_Q && l->module->axis[a->axes[k]].source != SIZE_N_K;
+                    fixed = !axis_is_sequence(&l->module->axis[a->axes[k]]);
                     extent = loops[f]->step;
                 }
             if (fixed || (a->axes[k] == lane) != (pass == 1)) continue;

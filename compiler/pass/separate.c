@@ -653,22 +653,14 @@ static void map_of(struct graph *g, int v)
             if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = v + 1;
 }
 
-/* The last run-time axis of the output, the queries, and the one that is summed over; -1 when there is none. */
-static void find_axes(struct separation *x)
-{
-    const struct value *out = &x->g->value[x->g->output];
-    x->lane = x->stream = -1;
-    for (int k = 0; k < out->rank; k++)
-        if (x->m->axis[out->axes[k]].source == SIZE_N_Q) x->lane = out->axes[k];
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_N_K) x->stream = a;
-}
-
 void pass_separate(struct compilation *c)
 {
     if (!c->linear) return;
     struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
-    find_axes(x);
+    struct roles roles;
+    roles_of(c->graph, 0, &roles);
+    x->lane = roles.lane;
+    x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
     for (int v = 0; v < c->graph->values; v++) {
         const struct value *value = &c->graph->value[v];

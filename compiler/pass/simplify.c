@@ -11,7 +11,8 @@ static void merge_equal(struct graph *g)
                     if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = u;
                 if (g->value[w].online == v) g->value[w].online = u;
             }
-            if (g->output == v) g->output = u;
+            for (int o = 0; o < g->outputs; o++)
+                if (g->output[o].value == v) g->output[o].value = u;
             break;
         }
 }
@@ -66,7 +67,7 @@ static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        if (value->op != GRAPH_MAP || v == g->output || value->expr->op != EXPR_OPERAND) continue;
+        if (value->op != GRAPH_MAP || graph_is_output(g, v) || value->expr->op != EXPR_OPERAND) continue;
         const struct ref *r = &value->operand[value->expr->integer];
         struct ref self = graph_ref(g, v, NULL);
         self.of = r->of;

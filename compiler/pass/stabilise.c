@@ -274,7 +274,7 @@ static bool meets_state(const struct graph *g, const struct value *v, int k)
 static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
-    if (weight->op != GRAPH_MAP || v == g->output) return false;
+    if (weight->op != GRAPH_MAP || graph_is_output(g, v)) return false;
     *plan = (struct plan){.weight = v, .inner = inner_sum(g, weight)};
     plan->exponent = exponent_of(g, v, &plan->rest);
     if (!plan->exponent && plan->inner < 0) return false;
@@ -284,7 +284,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
             if (user->operand[k].of != v) continue;
             struct ref plain = graph_ref(g, v, NULL);
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) && maximum[w] == -1;
-            if (!sum || w == g->output || plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where)) return false;
+            if (!sum || graph_is_output(g, w) || plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where)) return false;
             if (!ref_equal(&user->operand[k], &plain)) return false;
             bool running = sums_at_run_time(g, user, weight);
             if (plan->sums && running != plan->running) return false;

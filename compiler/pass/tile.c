@@ -2,38 +2,25 @@
 #include "../knobs.h"
 
 /* Whether something is computed for every key before it meets a query: then more queries share the work. */
-static bool prepares_keys(const struct graph *g)
+static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
-    const struct value *out = &g->value[g->output];
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        bool sequence = false, lane = false;
-        for (int k = 0; k < value->rank; k++) {
-            bool of_output = false;
-            for (int a = 0; a < out->rank; a++) of_output |= out->axes[a] == value->axes[k];
-            sequence |= !of_output && g->module->axis[value->axes[k]].source != SIZE_CONSTANT;
-            lane |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
-        }
+        bool sequence = value_has_axis(value, roles->stream) || value_has_axis(value, roles->chunk), lane = value_has_axis(value, roles->lane);
         if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM && sequence && !lane) return true;
     }
     return false;
 }
 
 /* Whether queries meet keys as they are stored. */
-static bool meets_stored_keys(const struct graph *g)
+static bool meets_stored_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        bool query = false, key = false;
-        for (int k = 0; k < value->rank; k++) {
-            query |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
-            key |= g->module->axis[value->axes[k]].source == SIZE_N_K;
-        }
-        for (int k = 0; query && key && value->op == GRAPH_CONTRACT && k < value->operands; k++) {
+        bool pair = value_has_axis(value, roles->lane) && value_has_axis(value, roles->stream);
+        for (int k = 0; pair && value->op == GRAPH_CONTRACT && k < value->operands; k++) {
             const struct value *of = &g->value[value->operand[k].of];
-            bool of_key = false;
-            for (int a = 0; a < of->rank; a++) of_key |= g->module->axis[of->axes[a]].source == SIZE_N_K;
-            if (of_key && of->op != GRAPH_INPUT) return false;
+            if (value_has_axis(of, roles->stream) && of->op != GRAPH_INPUT) return false;
         }
     }
     return true;
@@ -54,14 +41,16 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
 
 void pass_tile(struct compilation *c)
 {
-    int64_t tile_q = prepares_keys(c->graph) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
+    struct roles roles;
+    roles_of(c->graph, 0, &roles);
+    int64_t tile_q = prepares_keys(c->graph, &roles) ? 256 : 64, element = dtype_bytes(dtype_of_sums(c->spec->dtype));
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
     int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
     for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few, and fewer of them lie behind a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
-        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph) ? 32 : 64;
+        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
     for (int v = 0; v < c->graph->values; v++) { /* a tile over several blocks would meet what was drawn for each of them */

@@ -104,16 +104,20 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
 
 static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out, int64_t *count)
 {
+    *count = 0;
     int given = 0, most = p->loops ? p->loops->arrays : p->graph->values;
     struct tensor *in = arena_alloc(arena, (size_t)most * sizeof *in);
     for (int k = 0; k < most; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
         const struct module *m = p->loops ? p->loops->module : p->graph->module;
-        if (a && a->kind == ARRAY_OUTPUT) *count = elements(m, a->rank, a->axes, size);
+        if (a && a->kind == ARRAY_OUTPUT) *count += elements(m, a->rank, a->axes, size);
         if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM)) in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
-        if (v && k == p->graph->output) *count = elements(m, v->rank, v->axes, size);
         if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)) in[given++] = random_tensor(arena, v->name, elements(m, v->rank, v->axes, size));
+    }
+    for (int o = 0; p->graph && o < p->graph->outputs; o++) {
+        const struct value *v = &p->graph->value[p->graph->output[o].value];
+        *count += elements(p->graph->module, v->rank, v->axes, size);
     }
     *out = arena_alloc(arena, (size_t)*count * sizeof **out);
     return p->loops ? loops_eval(p->loops, size, in, given, *out) : graph_eval(p->graph, size, in, given, *out);

@@ -169,7 +169,7 @@ static void equal_references_become_one(void)
     struct graph *g = graph_new(m);
     graph_input(g, "q", 1, &i);
     struct ref twice[2] = {graph_ref(g, 0, NULL), graph_ref(g, 0, NULL)};
-    g->output = graph_map(g, 1, &i, 2, twice, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 1), expr_leaf(m, EXPR_OPERAND, 0), NULL));
+    graph_output(g, "out", graph_map(g, 1, &i, 2, twice, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 1), expr_leaf(m, EXPR_OPERAND, 0), NULL)));
     struct text out = {NULL, 0, 0};
     graph_print(g, &out);
     graph_round_trip(out.data);
