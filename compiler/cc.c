@@ -322,12 +322,15 @@ static bool open_build(struct job *j)
     return false;
 }
 
+/* No spec has such a name, so its source stays what it is. */
+#define PROBE "openmp-probe"
+
 /* Whether this compiler has an OpenMP that links: asked of a program so small that only OpenMP can be at fault, or the disk. */
 static bool probe_openmp(const struct job *j)
 {
     struct text log = {0};
     static const char program[] = "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n";
-    bool works = put_file(j, "probe", ".c", program) && (compile(j, "probe", true, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
+    bool works = put_file(j, PROBE, ".c", program) && (compile(j, PROBE, true, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
     text_free(&log);
     return works;
 }
@@ -344,7 +347,7 @@ static void keep_source(struct job *j, int status, const char *command, const st
         complain(&j->options, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
     } else {
         const char *place = j->folder ? arena_printf(j->arena, "%s/failed-%s", j->folder, j->name) : NULL;
-        static const char *const extra[] = {"probe.c", "probe.so"};
+        static const char *const extra[] = {PROBE ".c", PROBE ".so"};
         for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) unlink(arena_printf(j->arena, "%s/%s", j->build, extra[k]));
         if (place) remove_folder(place);
         if (!place || rename(j->build, place) != 0) place = j->build;

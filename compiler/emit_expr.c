@@ -109,6 +109,16 @@ static struct term name_term(struct nest *n, struct term t, enum level level, co
     return t;
 }
 
+/* NAME_1, NAME_2, …: what no array is called. */
+static const char *unused_name(struct nest *n, const char *name)
+{
+    const struct loops *l = n->x->l;
+    const char *made = format(n, "%s_%d", name, n->x->temporaries++);
+    for (int a = 0; a < l->arrays; a++)
+        if (strcmp(emit_name(n->x->m->arena, l->array[a].name), made) == 0) return unused_name(n, name);
+    return made;
+}
+
 static struct term as_real(struct nest *n, struct term t)
 {
     bool wide_is_vec = n->x->m->dtype == DTYPE_F64;
@@ -160,7 +170,7 @@ static const char *as_vector(struct nest *n, struct term t)
     if (t.vector) return t.c;
     const char *zero = t.kind == KIND_INT ? "ints" : t.kind == KIND_DOUBLE ? "wide" : "vec";
     if (t.kind == KIND_REAL) return format(n, "splat_%s(%s)", n->x->suffix, t.c);
-    return format(n, "(%s - (%s_%s){0})", t.c, zero, n->x->suffix);
+    return format(n, "(%s - (%s_%s){0})", wrapped(n, t.c), zero, n->x->suffix);
 }
 
 static const char *as_mask(struct nest *n, struct term t)
@@ -354,7 +364,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         return (struct term){format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c), KIND_REAL, true, false};
     }
     struct form f = {.rest = expr_int(x->m, 0)};
-    bool linear = form_add(x->m, &f, e, 1);
+    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.rest); /* the rest may compare elements */
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
     const struct expr *base = e;
@@ -464,7 +474,7 @@ static struct term term_of(struct nest *n, const struct expr *e, enum level user
     bool scalar_index = e->op == EXPR_INDEX && !t.vector;
     if (!leaf && !fresh && !scalar_index && ((known && n->count[e->id] > 1) || level != user)) {
         const char *name = e->op == EXPR_OPERAND ? emit_name(n->x->m->arena, n->x->l->array[n->s->operand[e->integer].of].name) : "t";
-        t = name_term(n, t, level, format(n, "%s_%d", name, n->x->temporaries++));
+        t = name_term(n, t, level, unused_name(n, name));
         if (known) {
             n->seen[e->id] = e;
             n->term[e->id] = t;

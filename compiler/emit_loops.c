@@ -199,8 +199,9 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
             } else {
-                emit_line(x, "const int64_t %s_end = %s;", a, emit_integer(x, s->to));
-                emit_line(x, "for (int64_t %s0 = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, a, a, (long long)s->step);
+                /* the end is the loop's own: another over the same axis may follow in the block */
+                emit_line(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a, a,
+                          a, (long long)s->step);
                 open_block(x);
                 emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
             }

@@ -264,11 +264,20 @@ static struct set compare_ends(const struct solver *s, const struct expr *less, 
     return under(expr_make(s->m, strict ? EXPR_LT : EXPR_LE, low, high, NULL));
 }
 
+static bool divides_by_zero(const struct expr *e)
+{
+    if ((e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && e->arg[1]->op == EXPR_INT && !e->arg[1]->integer) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (divides_by_zero(e->arg[k])) return true;
+    return false;
+}
+
 static struct set solve_comparison(struct solver *s, const struct expr *e, bool negated)
 {
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
+    if (divides_by_zero(e)) return nothing(); /* one of two choices that no point makes together */
     bool ends = s->axis < 0 || expr_reads_ids(e);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(m, e->arg[k], &condition, &one, &other);
     if (choice) {

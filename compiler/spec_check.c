@@ -10,8 +10,15 @@ static const char *const keywords[] = {"auto",   "break",    "case",     "char",
                                        "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
                                        "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   NULL};
 
-/* Emitted C includes these; a NAME.h in a folder for headers would hide them. */
-static const char *const headers[] = {"attnrt", "math", "omp", "stddef", "stdint", "stdlib", NULL};
+/* A NAME.h in a folder for headers hides the system's of that name, also from those that include each other: those of C, of POSIX, what they include
+   where they come from the GNU C library, and our own. */
+static const char *const headers[] = {
+    "assert",   "complex", "ctype",     "errno",     "fenv",    "float",     "inttypes", "iso646", "limits", "locale",   "math",        "setjmp",  "signal",
+    "stdalign", "stdarg",  "stdatomic", "stdbit",    "stdbool", "stdckdint", "stddef",   "stdint", "stdio",  "stdlib",   "stdnoreturn", "string",  "tgmath",
+    "threads",  "time",    "uchar",     "wchar",     "wctype",  "aio",       "cpio",     "dirent", "dlfcn",  "fcntl",    "fmtmsg",      "fnmatch", "ftw",
+    "glob",     "grp",     "iconv",     "langinfo",  "libgen",  "monetary",  "mqueue",   "ndbm",   "netdb",  "nl_types", "poll",        "pthread", "pwd",
+    "regex",    "sched",   "search",    "semaphore", "spawn",   "strings",   "stropts",  "syslog", "tar",    "termios",  "trace",       "ulimit",  "unistd",
+    "utime",    "utmpx",   "wordexp",   "alloca",    "endian",  "features",  "memory",   "malloc", "omp",    "attnrt",   NULL};
 
 /* The word of a choice: the node itself or the key of its one-key map. */
 static struct yaml *choice_word(struct yaml *node)
@@ -66,7 +73,7 @@ static void check_name(struct spec_reader *r, const char *file)
     for (int i = 0; keywords[i]; i++)
         if (strcmp(spec->name, keywords[i]) == 0) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
     for (int i = 0; headers[i]; i++)
-        if (strcmp(spec->name, headers[i]) == 0) spec_error(r, node, "'name': '%s.h' would hide the header of that name, which emitted C includes", spec->name);
+        if (strcmp(spec->name, headers[i]) == 0) spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
     if (strlen(spec->name) > MOST_NAME) spec_error(r, node, "'name' is longer than %d characters", MOST_NAME);
     const char *s = spec->name;
     if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))) spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);

@@ -1,6 +1,7 @@
 /* Builders of the loop IR. */
 #include "ir.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct loops *loops_new(struct module *m)
@@ -25,13 +26,17 @@ int loops_array(struct loops *l, struct array array)
 
 const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
-    const char *name = wanted;
-    for (int a = 0, same = 2; a < l->arrays; a++)
-        if (strcmp(l->array[a].name, name) == 0) {
-            name = arena_printf(l->module->arena, "%s_%d", wanted, same++);
-            a = -1;
-        }
-    return name;
+    const size_t length = strlen(wanted);
+    bool *taken = arena_alloc(l->module->arena, (size_t)l->arrays + 3); /* wanted itself is number 1, wanted_2 number 2 */
+    for (int a = 0; a < l->arrays; a++) {
+        const char *name = l->array[a].name;
+        if (strncmp(name, wanted, length) != 0) continue;
+        const long number = name[length] == '_' ? strtol(name + length + 1, NULL, 10) : name[length] == 0;
+        if (number > 0 && number < l->arrays + 3) taken[number] = true;
+    }
+    int number = 1;
+    while (taken[number]) number++;
+    return number == 1 ? wanted : arena_printf(l->module->arena, "%s_%d", wanted, number);
 }
 
 struct stmt *stmt_new(struct loops *l, int op)

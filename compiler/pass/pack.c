@@ -1,12 +1,15 @@
 /* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a tile whose last axis
-   is the lanes; as far out as the loops over its axes allow. So is one of 16-bit elements, whatever its order: the copy widens each of them once, and
-   every other statement reads what can be computed with. */
+   is the lanes: an input as far out as the loops over its axes allow, a tile, which a statement nearby makes, just ahead of its reader. So is an input of
+   16-bit elements, whatever its order: the copy widens each of them once, and every other statement reads what can be computed with. */
 #include "../compiler.h"
+
+#include <string.h>
 
 /* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the end of a row. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
-    if (a->kind == ARRAY_TILE || !ref_uses_axis(r, lane)) return true;
+    if (!ref_uses_axis(r, lane)) return true;
+    if (a->kind == ARRAY_TILE) return ref_axis(r, r->rank - 1) == lane;
     const struct axis *axis = &c->loops->module->axis[lane];
     int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
@@ -69,16 +72,41 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
+/* The same of a tile, with the lanes as its last axis; of the others those that the statement runs over. Returns the copy. */
+static struct stmt *read_turned(struct loops *l, const struct stmt *s, struct ref *r, int lane)
+{
+    const struct array *a = &l->array[r->of];
+    struct array tile = {
+        .kind = ARRAY_TILE, .dtype = a->dtype, .offset = -1, .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_turned", a->name))};
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < r->rank; k++) {
+            const int axis = ref_axis(r, k);
+            bool runs = s->op == LOOPS_DOT && s->axis == axis;
+            for (int n = 0; n < s->rank; n++) runs |= s->axes[n] == axis;
+            if (!runs || (axis == lane) != (pass == 1)) continue;
+            tile.axes[tile.rank] = axis;
+            tile.extent[tile.rank++] = a->extent[k];
+        }
+    const int made = loops_array(l, tile);
+    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    copy->rank = tile.rank;
+    memcpy(copy->axes, tile.axes, sizeof copy->axes);
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = *r;
+    copy->assign[0].to = *r = loops_ref(l, made);
+    return copy;
+}
+
 /* First for the lanes; then what is left to widen, which may read the copies made so far. */
-static void walk(const struct compilation *c, struct stmt *s, struct stmt **loops, int depth, bool left)
+static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool left)
 {
     struct loops *l = c->loops;
-    for (; s; s = s->next) {
+    for (struct stmt *s = *body; s; s = s->next) {
         if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
-            walk(c, s->body, loops, depth + 1, left);
+            walk(c, &s->body, loops, depth + 1, left);
         } else if (s->op == LOOPS_IF)
-            walk(c, s->body, loops, depth, left);
+            walk(c, &s->body, loops, depth, left);
         bool of_pairs = s->op == LOOPS_DOT && l->array[s->operand[1].of].paired;
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
@@ -91,7 +119,12 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
             bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
             if (left && narrow)
                 read_copy(l, loops, depth, r, -1, 0);
-            else if (!left && extent && !along_lanes(c, r, a, lane))
+            else if (!left && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
+                struct stmt **at = body, *copy = read_turned(l, s, r, lane);
+                while (*at != s) at = &(*at)->next;
+                copy->next = s;
+                *at = copy;
+            } else if (!left && extent && !along_lanes(c, r, a, lane))
                 read_copy(l, loops, depth, r, lane, extent);
         }
     }
@@ -100,6 +133,6 @@ static void walk(const struct compilation *c, struct stmt *s, struct stmt **loop
 void pass_pack(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
-    walk(c, c->loops->body, loops, 0, false);
-    walk(c, c->loops->body, loops, 0, true);
+    walk(c, &c->loops->body, loops, 0, false);
+    walk(c, &c->loops->body, loops, 0, true);
 }

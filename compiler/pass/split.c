@@ -96,12 +96,14 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
         if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
 }
 
-static void walk(struct compilation *c, struct stmt **body, bool parallel)
+/* `around`: the axes of the loops around the list, of which the statements have a part each already. */
+static void walk(struct compilation *c, struct stmt **body, bool parallel, uint32_t around)
 {
     struct loops *l = c->loops;
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
-        walk(c, &s->body, parallel || (s->op == LOOPS_FOR && s->parallel));
+        const bool loop = s->op == LOOPS_FOR;
+        walk(c, &s->body, parallel || (loop && s->parallel), loop ? around | UINT32_C(1) << s->axis : around);
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
         int a = s->assign[0].to.of;
         const struct array *array = &l->array[a];
@@ -109,7 +111,8 @@ static void walk(struct compilation *c, struct stmt **body, bool parallel)
         for (int k = 0; k < array->rank; k++) {
             const struct axis *axis = &l->module->axis[array->axes[k]];
             struct stmt *member[MOST_MEMBERS];
-            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * c->part || array->extent[k] != axis->extent) continue;
+            if (axis->source != SIZE_CONSTANT || axis->extent < LEAST_PARTS * c->part || array->extent[k] != axis->extent || around >> array->axes[k] & 1)
+                continue;
             int members = members_of(l, s, a, array->axes[k], member);
             if (!members) continue;
             split(l, at, a, array->axes[k], c->part, members, member);
@@ -122,7 +125,7 @@ static void walk(struct compilation *c, struct stmt **body, bool parallel)
 void pass_split(struct compilation *c)
 {
     c->part = schedule_knob(c, "part", PART);
-    walk(c, &c->loops->body, false);
+    walk(c, &c->loops->body, false, 0);
 }
 
 const char *knob_part(const struct knob_case *x, struct tune_knob *knob)

@@ -1,0 +1,113 @@
+"""Smaller versions of what fails: keys and items go, numbers become small, a node of an expression becomes one of its parts."""
+import copy
+import re
+
+TOKEN = re.compile(r'\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|\w+|<=|>=|==|!=|&&|\|\||\S')
+LEVELS = [['||'], ['&&'], ['==', '!='], ['<', '<=', '>', '>='], ['+', '-'], ['*', '/', '%']]
+
+
+def parse(text):
+    """An expression as nested lists: [operator or function, operand…]; names and numbers are strings."""
+    tokens = TOKEN.findall(text) + ['']
+
+    def take():
+        return tokens.pop(0)
+
+    def binary(n):
+        if n == len(LEVELS): return unary()
+        a = binary(n + 1)
+        while tokens[0] in LEVELS[n]: a = [take(), a, binary(n + 1)]
+        return a
+
+    def choice():
+        c = binary(0)
+        if tokens[0] != '?': return c
+        take()
+        a = choice()
+        take()
+        return ['?', c, a, choice()]
+
+    def unary():
+        t = take()
+        if t in ('-', '+', '!'): return [t, unary()]
+        if t == '(':
+            inside = choice()
+            take()
+            return inside
+        if tokens[0] != '(': return t
+        call = [t]
+        while take() != ')': call.append(choice())
+        return call
+    return choice()
+
+
+def printed(e):
+    if isinstance(e, str): return e
+    operator, *operands = [e[0]] + ['(%s)' % printed(o) if not isinstance(o, str) and not o[0].isalpha() else printed(o) for o in e[1:]]
+    if operator == '?': return '%s ? %s : %s' % tuple(operands)
+    if operator[0].isalpha(): return '%s(%s)' % (operator, ', '.join(operands))
+    return operator + operands[0] if len(operands) == 1 else '%s %s %s' % (operands[0], operator, operands[1])
+
+
+def expressions(e):
+    """Smaller ones, the smallest first."""
+    if isinstance(e, str):
+        yield from (t for t in ('1', '2', 'i', 's') if len(t) < len(e))
+        return
+    yield from ('1', 'i', 's')
+    yield from e[1:]
+    for n in range(1, len(e)):
+        for smaller in expressions(e[n]): yield e[:n] + [smaller] + e[n + 1:]
+
+
+def numbers(x):
+    if isinstance(x, bool): return [False] if x else []
+    if isinstance(x, float): return [y for y in (1, 2, 0.5) if y != x]
+    return sorted({y for y in (1, 2, 3, x // 4, x // 2, x - x % 16, x - 1) if 0 <= y < x})
+
+
+def trees(x):
+    """Smaller versions of YAML."""
+    if isinstance(x, dict):
+        for key in x: yield {k: v for k, v in x.items() if k != key}
+        if len(x) == 1: # a choice with options: the bare word, the options' own parts (of masks)
+            (key, inside), = x.items()
+            yield key
+            if isinstance(inside, (dict, list)): yield from (part for part in (inside if isinstance(inside, list) else [inside]) if isinstance(part, (dict, str)))
+        for key, value in x.items(): yield from (x | {key: smaller} for smaller in trees(value))
+    elif isinstance(x, list):
+        for n in range(len(x)): yield x[:n] + x[n + 1:]
+        for n, value in enumerate(x): yield from (x[:n] + [smaller] + x[n + 1:] for smaller in trees(value))
+    elif isinstance(x, str):
+        if re.search(r'[ ()]', x) and re.search(r'[-+*/%<>=!?(]', x): yield from map(printed, expressions(parse(x)))
+    elif x is not None: yield from numbers(x)
+
+
+def drawn(d):
+    """Smaller versions of a draw: its spec first, then how it is compiled and run."""
+    spec = d['spec']
+    for key in ('similarity', 'mask'):
+        for plain in ('softmax', 'causal'):
+            if spec.get(key) not in (None, plain) and (key == 'similarity') == (plain == 'softmax'): yield d | {'spec': spec | {key: plain}}
+    if spec['name'] != 'spec': yield d | {'spec': spec | {'name': 'spec'}}
+    for smaller in trees({k: v for k, v in spec.items() if k != 'name'}):
+        if isinstance(smaller, dict): yield d | {'spec': {'name': spec['name']} | copy.deepcopy(smaller)}
+    yield from (d | {'targets': [t]} for t in d['targets'] if len(d['targets']) > 1)
+    for key, plain in ('heads', 1), ('kv_heads', 1), ('batch', 1), ('threads', 1), ('standalone', False), ('optimize', '-fsyntax-only'), ('ids', 'sorted'):
+        if d[key] != plain: yield d | {key: plain}
+    if d['heads'] > 1: yield d | {'heads': 1, 'kv_heads': 1}
+    for key in ('n_q', 'n_k'): yield from (d | {key: smaller} for smaller in numbers(d[key]) if smaller)
+    if d['n_q'] == d['n_k']: yield from (d | {'n_q': smaller, 'n_k': smaller} for smaller in numbers(d['n_q']) if smaller)
+
+
+def shrink(d, fails, deadline):
+    """The smallest draw found that still `fails`, before deadline() is true."""
+    found = True
+    while found and not deadline():
+        found = False
+        for smaller in drawn(d):
+            if deadline(): break
+            if fails(smaller):
+                d, found = smaller, True
+                break
+    return d
