@@ -1,4 +1,4 @@
-/* Runs a table of CUnit tests: `ok NAME` or `FAIL NAME why` for each, the count last. */
+/* Runs a table of CUnit tests: `ok NAME`, `FAIL NAME why` or `skip NAME why` for each, the count last. */
 #ifndef ATTNC_TESTS_SUITE_H
 #define ATTNC_TESTS_SUITE_H
 
@@ -11,11 +11,22 @@ struct unit_test {
     void (*run)(void);
 };
 
+static const char *unit_skip_reason; /* of the test that runs */
+static unsigned unit_skipped;
+
+/* What a test lacks here: it is neither passed nor failed. */
+static inline void unit_skip(const char *why)
+{
+    unit_skip_reason = why;
+}
+
 static void unit_test_done(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
 {
     (void)suite;
-    if (!failures) printf("ok %s\n", test->pName);
+    if (!failures && unit_skip_reason) printf("skip %s %s\n", test->pName, unit_skip_reason), unit_skipped++;
+    else if (!failures) printf("ok %s\n", test->pName);
     for (const CU_FailureRecord *f = failures; f; f = f->pNext) printf("FAIL %s %s:%u %s\n", test->pName, f->strFileName, f->uiLineNumber, f->strCondition);
+    unit_skip_reason = NULL;
 }
 
 static inline int unit_tests_run(const char *suite_name, const struct unit_test *tests, int count)
@@ -28,7 +39,9 @@ static inline int unit_tests_run(const char *suite_name, const struct unit_test 
     CU_set_test_complete_handler(unit_test_done);
     CU_run_all_tests();
     unsigned run = CU_get_number_of_tests_run(), failed = CU_get_number_of_tests_failed();
-    printf("%u passed, %u failed\n", run - failed, failed);
+    printf("%u passed, %u failed", run - failed - unit_skipped, failed);
+    if (unit_skipped) printf(", %u skipped", unit_skipped);
+    printf("\n");
     CU_cleanup_registry();
     return failed ? 1 : 0;
 }

@@ -1,0 +1,77 @@
+# Runs suites side by side and counts what they say; for ./dev and tests/runner, which source it.
+# A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each case, and last `N passed, N failed` or `N passed, N failed, N skipped`.
+
+suites=()
+declare -A command_of
+suite() { # NAME COMMAND…: to be run by run_suites
+    local name=$1
+    shift
+    suites+=("$name")
+    command_of[$name]=$(printf '%q ' "$@")
+}
+
+passed=0
+failed=0
+skipped=0
+reasons=()
+finish_suite() { # NAME STATUS LOG SECONDS
+    local name=$1 status=$2 log=$3 seconds=$4 last p=0 f=0 s=0 line
+    last=$(grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$log" | tail -n 1 || :)
+    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+        p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+        if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+        if [ "$(grep -c '^skip ' "$log")" -ne "$s" ]; then # a skip without a reason, or one that counts as passed
+            f=$((f + 1))
+            echo "FAIL $name counts $s skipped, and says why for $(grep -c '^skip ' "$log")"
+        fi
+    else
+        f=1
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    while read -r line; do reasons+=("$name: ${line#skip }"); done < <(grep '^skip ' "$log")
+    printf '%-32s %5d passed, %d failed, %d skipped (%d s)\n' "$name" "$p" "$f" "$s" "$seconds"
+    if [ "$f" -gt 0 ]; then
+        grep -E '^FAIL' "$log" | head -n 20 || tail -n 20 "$log"
+        if [ "$status" -ne 0 ] && [ -z "$last" ]; then tail -n 20 "$log"; fi
+        echo "  exit status $status; all of it: $log"
+    fi
+}
+
+run_suites() { # LOGS JOBS
+    local logs=$1 jobs=$2 name status next=0 ended
+    declare -A began=()
+    rm -rf "$logs"
+    mkdir -p "$logs"
+    mkfifo "$logs/ended"
+    exec {ended}<>"$logs/ended"
+    while [ $next -lt ${#suites[@]} ] || [ ${#began[@]} -gt 0 ]; do
+        while [ $next -lt ${#suites[@]} ] && [ ${#began[@]} -lt "$jobs" ]; do
+            name=${suites[next]}
+            next=$((next + 1))
+            began[$name]=$SECONDS
+            mkdir -p "$logs/$name.tmp"
+            { # what ends tells so: `wait -n` forgets who ended before it was called
+                status=0
+                TMPDIR="$logs/$name.tmp" timeout 840 bash -c "${command_of[$name]}" >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
+                echo "$name $status" >&"$ended"
+            } &
+        done
+        if read -r -t 20 -u "$ended" name status; then
+            finish_suite "$name" "$status" "$logs/${name//\//-}.log" $((SECONDS - began[$name]))
+            unset "began[$name]"
+        else
+            printf '  running: %s (%d s)\n' "${!began[*]}" "$SECONDS" >&2
+        fi
+    done
+    exec {ended}>&-
+}
+
+# What was skipped and why, then the count. Status 0 if something passed and nothing failed.
+finish_suites() {
+    if [ ${#reasons[@]} -gt 0 ]; then
+        echo 'skipped:'
+        printf '  %s\n' "${reasons[@]}"
+    fi
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+}
