@@ -593,7 +593,7 @@ enum output {
     OUTPUTS
 };
 struct options {
-    bool quiet, color, to_stdout, depfile, show_passes, standalone, tuned;
+    bool quiet, color, to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
     unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: products have no text */
     const struct target *target[MAX_TARGETS];
