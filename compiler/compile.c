@@ -14,27 +14,19 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-static enum status write_depfile(const struct options *o, const char *stem, const char *const *made, int count, const char *file, const char *tuned)
+/* The rule of one spec: what was made of it, and what that depends on. */
+static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count, const char *file, const char *tuned)
 {
-    struct text path = {0}, line = {0};
-    if (o->depfile_path)
-        text_add(&path, "%s", o->depfile_path);
-    else
-        text_add(&path, "%s.d", stem);
-    if (o->depfile_target) text_add(&line, "%s", o->depfile_target);
+    if (o->depfile_target) text_add(out, "%s", o->depfile_target);
     for (int k = 0; k < count && !o->depfile_target; k++) {
-        if (k) text_add(&line, " ");
-        depfile_name(&line, made[k]);
+        if (k) text_add(out, " ");
+        depfile_name(out, made[k]);
     }
-    text_add(&line, ": ");
-    depfile_name(&line, file);
-    if (tuned) text_add(&line, " ");
-    if (tuned) depfile_name(&line, tuned);
-    text_add(&line, "\n");
-    enum status status = write_whole(o, path.data, line.data, line.length);
-    text_free(&path);
-    text_free(&line);
-    return status;
+    text_add(out, ": ");
+    depfile_name(out, file);
+    if (tuned) text_add(out, " ");
+    if (tuned) depfile_name(out, tuned);
+    text_add(out, "\n");
 }
 
 static enum status write_output(const struct options *o, const struct product *p, enum output output, struct text *out)
@@ -55,9 +47,46 @@ static enum status write_output(const struct options *o, const struct product *p
     return STATUS_DONE;
 }
 
-/* `names` are those of the specs before this one with their files, whose outputs must not be overwritten; this one's is added. */
-static enum status compile_one(const struct options *o, const char *file, struct text *names)
+/* What one run has done so far. */
+struct run {
+    struct text names; /* of the specs, with their files: no output may be overwritten by that of another spec */
+    struct text rules; /* of the depfile that -MF names */
+};
+
+/* DIR/NAME, to which each output adds its own ending. */
+static const char *output_stem(struct arena *arena, const struct options *o, const char *name)
 {
+    const char *folder = o->out_dir;
+    if (!folder || !*folder || strcmp(folder, ".") == 0) return name;
+    return arena_printf(arena, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+}
+
+static const char *output_path(struct arena *arena, const char *stem, int output)
+{
+    return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
+}
+
+/* --outputs: only as much of the spec is read as names its files. */
+static enum status list_outputs(const struct options *o, const char *file)
+{
+    struct text source = {0};
+    enum status status = read_spec_file(file, o, &source);
+    struct arena *arena = arena_new();
+    if (status == STATUS_DONE) {
+        struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
+        const struct spec *spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+        if (diagnostics_flush(d, stderr, o->color) > 0 || !spec) status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
+        for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
+            if (o->emit & 1U << k) printf("%s\n", output_path(arena, output_stem(arena, o, spec->name), k));
+    }
+    text_free(&source);
+    arena_free(arena);
+    return status;
+}
+
+static enum status compile_one(const struct options *o, const char *file, struct run *run)
+{
+    struct text *const names = &run->names;
     enum status status;
     struct product *p = product_make(file, o, &status);
     if (!p) return status;
@@ -69,12 +98,10 @@ static enum status compile_one(const struct options *o, const char *file, struct
         return STATUS_INPUT;
     }
     text_add(names, "%s%s", entry, file);
-    struct text output[OUTPUTS] = {0}, stem = {0};
+    struct text output[OUTPUTS] = {0};
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
         if (o->emit & 1U << k) status = write_output(o, p, (enum output)k, &output[k]);
-    if (o->out_dir && strcmp(o->out_dir, ".") != 0) text_add(&stem, "%s%s", o->out_dir, o->out_dir[strlen(o->out_dir) - 1] == '/' ? "" : "/");
-    text_add(&stem, "%s", p->spec->name);
-    const char *made[OUTPUTS];
+    const char *const stem = output_stem(p->arena, o, p->spec->name), *made[OUTPUTS];
     int count = 0;
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
         if (!(o->emit & 1U << k)) continue;
@@ -86,12 +113,16 @@ static enum status compile_one(const struct options *o, const char *file, struct
             }
             continue;
         }
-        made[count] = arena_printf(p->arena, "%s.%s", stem.data, output_rows[k].name);
+        made[count] = output_path(p->arena, stem, k);
         status = write_whole(o, made[count++], output[k].data, output[k].length);
     }
-    if (status == STATUS_DONE && o->depfile && !o->to_stdout) status = write_depfile(o, stem.data, made, count, file, p->tuned);
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout) {
+        struct text rule = {0};
+        depfile_rule(o->depfile_path ? &run->rules : &rule, o, made, count, file, p->tuned);
+        if (!o->depfile_path) status = write_whole(o, arena_printf(p->arena, "%s.d", stem), rule.data, rule.length);
+        text_free(&rule);
+    }
     for (int k = 0; k < OUTPUTS; k++) text_free(&output[k]);
-    text_free(&stem);
     product_free(p);
     return status;
 }
@@ -99,11 +130,13 @@ static enum status compile_one(const struct options *o, const char *file, struct
 int command_compile(const struct options *o)
 {
     enum status worst = STATUS_DONE;
-    struct text names = {0};
+    struct run run = {0};
     for (int k = 0; k < o->files; k++) {
-        enum status status = compile_one(o, o->file[k], &names);
+        enum status status = o->list_outputs ? list_outputs(o, o->file[k]) : compile_one(o, o->file[k], &run);
         if (status > worst) worst = status;
     }
-    text_free(&names);
+    if (worst == STATUS_DONE && run.rules.length) worst = write_whole(o, o->depfile_path, run.rules.data, run.rules.length);
+    text_free(&run.names);
+    text_free(&run.rules);
     return (int)worst;
 }

@@ -160,6 +160,7 @@ struct schedule {
 enum { MOST_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
+    struct position name_at; /* nowhere: the file's name, or --set */
     struct prepare *prepare;
     int prepares;
     struct similarity similarity;
@@ -459,6 +460,8 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
 void emit_dot_file(const struct product *p, struct text *out);
 bool emit_json(const struct product *p, struct text *out);
 void emit_python(const struct product *p, struct text *out);
+/* Reports a name that NAME.py cannot have. (python_name.c) */
+void python_check_name(const struct spec *spec, struct diagnostics *d);
 extern const char python_body[]; /* python_body.py */
 /* The C name of an axis' extent: "n_q", or a number. */
 const char *emit_size(const struct module *m, int axis);
@@ -605,7 +608,7 @@ enum output {
     OUTPUTS
 };
 struct options {
-    bool quiet, color, to_stdout, depfile, show_passes, standalone, tuned;
+    bool quiet, color, to_stdout, depfile, list_outputs, show_passes, standalone, tuned;
     const char *out_dir, *in_dir, *depfile_path, *depfile_target, *dump_after;
     unsigned emit; /* 1 << enum output of each; 0, as no user can ask for: products have no text */
     const struct target *target[MAX_TARGETS];

@@ -266,7 +266,8 @@ static void heading(const struct emission *e, struct text *out)
     const struct compilation *const *c = e->c;
     const struct spec *spec = c[0]->spec;
     struct arena *arena = c[0]->graph->module->arena;
-    text_add(out, "/* %s.c, made by attnc %s: %s\n", spec->name, ATTNC_VERSION, harmless(arena, e->command));
+    text_add(out, "/* %s.c, made by attnc %s: %s\n   C11 with GNU extensions, for a C compiler; C++ includes %s.h.\n", spec->name, ATTNC_VERSION,
+             harmless(arena, e->command), spec->name);
     if (*spec->description) comment_text(arena, out, spec->description, 3);
     text_add(out, "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
     struct text graph = {0};
@@ -298,10 +299,12 @@ static void heading(const struct emission *e, struct text *out)
 /* Standalone, the header stands in the source, so that it needs no other file. */
 static void includes(const struct emission *e, struct text *out)
 {
+    const char *const name = e->p->spec->name;
+    text_add(out, "#ifdef __cplusplus\n#error \"%s.c is C, not C++: a C compiler has to compile it\"\n#endif\n", name);
     if (e->p->standalone)
         emit_header(e->p, e->command, out);
     else
-        text_add(out, "#include \"%s.h\"\n", e->p->spec->name);
+        text_add(out, "#include \"%s.h\"\n", name);
     text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
              any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n" : "");
 }

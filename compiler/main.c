@@ -20,7 +20,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
                            "                       aarch64; several give one C file that picks at run time\n"
                            "  --set KEY=VALUE, --tuned, --standalone   another value; as tuned; no library\n"
-                           "  -MD, -MF FILE, -MT TARGET   a depfile, as C compilers write it\n"
+                           "  --outputs, -MD, -MF FILE, -MT TARGET   names what it makes; writes a depfile\n"
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
                            "  --lengths LIST, --document N, --machine     for explain: its table of costs\n"
@@ -206,15 +206,11 @@ static int parse(struct options *o, enum command_number command, int count, char
                 {"--db", offsetof(struct options, database)},      {"--shard", offsetof(struct options, shard)},
                 {"--export", offsetof(struct options, export)},    {"--merge", offsetof(struct options, merge)},
                 {"--report", offsetof(struct options, report)},    {"--knobs", offsetof(struct options, knobs)}},
-      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},
-                {"-MD", offsetof(struct options, depfile)},
-                {"--passes", offsetof(struct options, show_passes)},
-                {"--machine", offsetof(struct options, machine)},
-                {"--standalone", offsetof(struct options, standalone)},
-                {"--tuned", offsetof(struct options, tuned)},
-                {"--quiet", offsetof(struct options, quiet)},
-                {"--resume", offsetof(struct options, resume)},
-                {"--query", offsetof(struct options, query)}};
+      flag[] = {{"--stdout", offsetof(struct options, to_stdout)},     {"-MD", offsetof(struct options, depfile)},
+                {"--outputs", offsetof(struct options, list_outputs)}, {"--passes", offsetof(struct options, show_passes)},
+                {"--machine", offsetof(struct options, machine)},      {"--standalone", offsetof(struct options, standalone)},
+                {"--tuned", offsetof(struct options, tuned)},          {"--quiet", offsetof(struct options, quiet)},
+                {"--resume", offsetof(struct options, resume)},        {"--query", offsetof(struct options, query)}};
     bool only_files = false;
     for (int k = 0; k < count; k++) {
         const char *a = argument[k], *value;
@@ -351,11 +347,10 @@ int main(int count, char **argument)
         } else if ((o.depfile_path || o.depfile_target) && !o.depfile) {
             complain(&o, "%s goes with -MD", o.depfile_path ? "-MF" : "-MT");
             status = STATUS_USAGE;
-        } else if (o.depfile_path && o.files > 1) {
-            complain(&o, "-MF names one depfile, but there are %d specs", o.files);
-            status = STATUS_USAGE;
-        } else
+        } else {
             status = run[command](&o);
+            if (status == STATUS_DONE && o.list_outputs) status = finish(&o);
+        }
     }
     arena_free(arena);
     return status;

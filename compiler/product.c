@@ -87,6 +87,7 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     p->arena = arena;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    if (p->spec && o->emit & 1U << OUTPUT_py) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     bool good = p->graph != NULL;
     const struct target *target[MAX_VERSIONS];

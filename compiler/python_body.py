@@ -49,8 +49,10 @@ class _Kernel(ctypes.Structure):
 
 _lock = threading.Lock()
 _local = threading.local()
-_loaded = None  # the library, its description of the kernel, the offset of each parameter's pointer
+_loaded = None  # the library, whether it runs on GNU's OpenMP, its description of the kernel, the offset of each parameter's pointer
 _seeded = {}  # what the last few seeds made: the parameters, and the memory they point to
+# The process that has called a kernel on several threads; the modules of all kernels share it, as they share OpenMP's threads.
+_threaded = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))
 
 
 def load(path=None):
@@ -69,8 +71,9 @@ def load(path=None):
     found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
     if found != (VERSION, DTYPE, HEAD_DIM, VALUE_DIM, sorted(name for name, *_ in PARAMETERS)):
         raise OSError(f"{path} was compiled from other C than was made with {os.path.basename(__file__)}; compile it anew: {COMPILE}")
+    gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")  # LLVM's OpenMP has both
     with _lock:
-        _loaded = library, kernel, offsets
+        _loaded = library, gnu, kernel, offsets
         _seeded.clear()
 
 
@@ -84,17 +87,36 @@ class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
         ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
+class _VersionedTensor(ctypes.Structure):  # DLManagedTensorVersioned
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def _is(value, module, kind):
+    """Whether a value is of a class of a library that may not be there."""
+    kind = getattr(sys.modules.get(module), kind, None)  # there is none while another thread imports the module
+    return kind is not None and isinstance(value, kind)
 
 
 class _Array:
     """An array's address, dtype, shape and strides in elements; `keep` keeps it there."""
 
     def __init__(self, name, value, writable=False):
+        self.name = name
+        if writable and (_is(value, "jax", "Array") or _is(value, "tensorflow", "Tensor")):
+            raise ValueError(f"{name} is an immutable array ({type(value).__name__}); without {name}= the result is a new one")
         if hasattr(value, "__array_interface__"):
             self._from_interface(name, value, writable)
-        elif hasattr(value, "__dlpack__"):
-            self._from_dlpack(name, value)
+        elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+            self._from_dlpack(name, value, writable)
+        elif _is(value, "jax", "Array"):
+            raise TypeError(
+                f"{name} is traced by JAX (jit, grad, vmap) and has no elements; call {NAME} outside of it, or by jax.pure_callback on NumPy arrays")
         else:
             raise TypeError(f"{name} is a {type(value).__name__}; expected a NumPy array, or a tensor with __dlpack__")
         if self.strides is None:
@@ -106,6 +128,8 @@ class _Array:
 
     def _from_interface(self, name, value, writable):
         interface = value.__array_interface__
+        if _is(value, "numpy.ma", "MaskedArray") or interface.get("mask") is not None:
+            raise TypeError(f"{name} is a masked array, and its mask would be lost; pass {name}.filled(…)")
         typestr = interface["typestr"]
         kinds = {"f": "float", "i": "int", "u": "uint", "b": "bool", "c": "complex"}
         self.dtype = kinds.get(typestr[1], typestr) + (str(8 * int(typestr[2:])) if typestr[1] in "fiuc" else "")
@@ -125,15 +149,26 @@ class _Array:
                 raise ValueError(f"{name}: its strides {list(self.strides)} are no multiples of {size} bytes")
             self.strides = [stride // size for stride in self.strides]
 
-    def _from_dlpack(self, name, value):
+    def _from_dlpack(self, name, value, writable):
         device = tuple(int(number) for number in value.__dlpack_device__())
         if device[0] not in (1, 3):  # kDLCPU, kDLCUDAHost
             raise ValueError(f"{name} is on another device ({getattr(value, 'device', device)}); {NAME} runs on the CPU")
         try:
-            self.keep = value.__dlpack__()  # the capsule frees what it holds unless it is renamed
+            try:
+                self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees what it holds unless it is renamed
+            except TypeError:  # DLPack before 1.0
+                self.keep = value.__dlpack__()
         except (BufferError, RuntimeError) as error:
             raise ValueError(f"{name}: {error}") from error
-        tensor = _Tensor.from_address(_capsule_pointer(self.keep, b"dltensor"))
+        kind = _capsule_name(self.keep)
+        address = _capsule_pointer(self.keep, kind)
+        if kind == b"dltensor_versioned":
+            versioned = _VersionedTensor.from_address(address)
+            if writable and versioned.flags & 1:
+                raise ValueError(f"{name} is read-only")
+            tensor = versioned.tensor
+        else:
+            tensor = _Tensor.from_address(address)
         kinds = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
         self.dtype = kinds.get(tensor.code, "dtype code %d, " % tensor.code) + str(tensor.bits)
         if tensor.lanes != 1:
@@ -173,20 +208,66 @@ def _strides(name, array, written=False):
     return _Strides(batch, head, row)
 
 
-def _is_torch(value):
-    tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # there is none while another thread imports torch
-    return tensor is not None and isinstance(value, tensor)
+def _extent(array):
+    """An array's first byte and the end of its last, how many are contiguous, and the strides in bytes from one such run to others."""
+    size = _BYTES[array.dtype]
+    run, strides, end = size, [], array.address + size
+    for stride, extent in sorted((stride * size, extent) for stride, extent in zip(array.strides, array.shape) if extent > 1):
+        end += stride * (extent - 1)
+        if not strides and stride <= run:
+            run += stride * (extent - 1)
+        else:
+            strides.append(stride)
+    return array.address, end, run, strides
+
+
+def _overlap(one, two):
+    """Whether two arrays share memory. Slices of one array are told apart where the same distances lead from run to run in both."""
+    if 0 in one.shape or 0 in two.shape:
+        return False
+    begin, end, run, strides = _extent(one)
+    other_begin, other_end, other_run, other_strides = _extent(two)
+    if end <= other_begin or other_end <= begin:
+        return False
+    period = 0  # every run of either begins a multiple of it after the first one
+    for stride in strides + other_strides:
+        period = math.gcd(period, stride)
+    offset = (other_begin - begin) % period if period else 0
+    return not run <= offset <= period - other_run
 
 
 def _empty(like, array, shape):
-    """A new array of the kind that `like` is."""
-    if _is_torch(like):
+    """A new array that becomes the result where `like` is q."""
+    if _is(like, "torch", "Tensor"):
         return sys.modules["torch"].empty(shape, dtype=like.dtype, device="cpu")
     import numpy
 
-    if not hasattr(like, "__array_interface__") and array.dtype == "bfloat16":
-        raise TypeError("NumPy has no bfloat16 to make the result with; pass out=")
-    return numpy.empty(shape, dtype=getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype)
+    dtype = getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
+    if str(dtype) == "bfloat16":
+        try:
+            from ml_dtypes import bfloat16 as dtype  # NumPy has none of its own; JAX brings this one
+        except ImportError:
+            raise TypeError("NumPy has no bfloat16 to make the result with; install ml_dtypes, or pass out=") from None
+    return numpy.empty(shape, dtype)
+
+
+def _result(q, made):
+    """What _empty made, as an array of q's library."""
+    if _is(q, "torch", "Tensor") or hasattr(q, "__array_interface__") or not hasattr(q, "__array_namespace__"):
+        return made
+    namespace = q.__array_namespace__()
+    return namespace.asarray(made) if str(made.dtype) == "bfloat16" else namespace.from_dlpack(made)  # DLPack takes no bfloat16 from NumPy
+
+
+def _check_fork(library, threads):
+    """GNU's OpenMP hangs in the child of a process in which it has had several threads."""
+    if (threads or library.omp_get_max_threads()) < 2:
+        return
+    if _threaded.process not in (None, os.getpid()):
+        raise RuntimeError(
+            f"{NAME}: this process was forked from one that had called a kernel on several threads, and would hang on several; "
+            "pass threads=1, or start processes by the method 'spawn' of multiprocessing")
+    _threaded.process = os.getpid()
 
 
 def _aligned(memory):
@@ -211,7 +292,7 @@ def _checked(error):
 def _parameters(kernel, offsets, given, seed, sizes):
     """The kernel's struct of parameters, and what has to stay alive with it."""
     if not PARAMETERS:
-        return None, ()
+        return None, []
     params, keep = (ctypes.c_char * kernel.params_bytes)(), []
     wanted = [name for name, _, _, from_seed in PARAMETERS if from_seed and given[name] is None]
     if wanted and seed is None:
@@ -249,7 +330,7 @@ def _parameters(kernel, offsets, given, seed, sizes):
 def _forward(q, k, v, given, seed, out, threads):
     if _loaded is None:
         load()
-    library, kernel, offsets = _loaded
+    library, gnu, kernel, offsets = _loaded
     for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
         if value is not None and not 0 <= operator.index(value) <= most:
             raise ValueError(f"{word} is {value}; expected 0 to {most}")
@@ -268,11 +349,14 @@ def _forward(q, k, v, given, seed, out, threads):
     problem.out = _strides("out", target, written=True)
     problem.batch, problem.heads, problem.kv_heads, problem.n_q, problem.n_k = (sizes[word] for word in ("B", "H", "G", "n_q", "n_k"))
     params, keep = _parameters(kernel, offsets, given, seed, sizes)
+    for array in arrays + keep if out is not None else ():
+        if isinstance(array, _Array) and _overlap(target, array):
+            raise ValueError(f"out shares memory with {array.name}, which is read while out is written")
     if 0 not in target.shape:
+        if gnu:
+            _check_fork(library, threads)
         problem.workspace_bytes = kernel.workspace(ctypes.byref(problem))
         workspace = _workspace(problem.workspace_bytes)
         pointer = ctypes.addressof(params) if params is not None else None
         _checked(kernel.forward(ctypes.byref(problem), pointer, *(array.address for array in arrays), target.address, workspace))
-    if out is None and not _is_torch(q) and not hasattr(q, "__array_interface__") and hasattr(q, "__array_namespace__"):
-        return q.__array_namespace__().from_dlpack(result)
-    return result
+    return _result(q, result) if out is None else out

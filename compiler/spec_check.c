@@ -70,6 +70,7 @@ static void check_name(struct spec_reader *r, const char *file)
             return;
         }
     }
+    if (!node->origin) spec->name_at = node->at;
     for (int i = 0; keywords[i]; i++)
         if (strcmp(spec->name, keywords[i]) == 0) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
     for (int i = 0; headers[i]; i++)

@@ -71,8 +71,8 @@ struct attn_kernel {
 #ifdef __cplusplus
 extern "C" {
 #endif
-#ifdef __GNUC__
-#pragma GCC visibility push(default) /* the shared library hides the rest */
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility push(default) /* the shared library hides the rest, the static one everything */
 #endif
 
 /* ---- what kernels return, and what they are called with (error.c, problem.c, kernel.c) ---- */
@@ -160,7 +160,7 @@ int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *ar
 int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
 void attn_array_free(struct attn_array *array);
 
-#ifdef __GNUC__
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
 #pragma GCC visibility pop
 #endif
 #ifdef __cplusplus

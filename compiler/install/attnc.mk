@@ -1,25 +1,36 @@
 # Rules for kernels, for GNU make:
-#   KERNELS := dir/NAME.yaml…
+#   KERNELS := dir/SPEC.yaml…
 #   include $(shell pkg-config --variable=makefile attnc)
-# dir/NAME.yaml makes dir/NAME.c and dir/NAME.h, anew whenever it changes; the spec's `name:` is NAME. $(ATTNC_OBJECTS) are to be linked with
-# $(ATTNC_LIBS); what includes NAME.h depends on $(ATTNC_HEADERS) and is compiled with $(ATTNC_CFLAGS). ATTNCFLAGS are options of attnc.
-# Those of KERNELS that are in TUNED, too, take the schedule in dir/NAME.tuned.yaml, which `attnc tune` writes.
+# dir/SPEC.yaml makes dir/NAME.c and dir/NAME.h, anew whenever it changes; NAME is the spec's `name:`, or else SPEC. $(ATTNC_OBJECTS) are to be linked
+# with $(ATTNC_LIBS); what includes NAME.h depends on $(ATTNC_HEADERS) and is compiled with $(ATTNC_CFLAGS). ATTNCFLAGS are options of attnc.
+# Those of KERNELS that are in TUNED, too, take the schedule in dir/SPEC.tuned.yaml, which `attnc tune` writes.
 
 attnc_goal := $(.DEFAULT_GOAL)
-ATTNC ?= $(shell pkg-config --variable=attnc attnc)
+ATTNC := $(or $(ATTNC),$(shell pkg-config --variable=attnc attnc))
 ATTNC_CFLAGS := $(shell pkg-config --cflags attnrt)
 ATTNC_LIBS := $(shell pkg-config --variable=archive attnrt) -lm
 ATTNC_OPENMP ?= -fopenmp
-ATTNC_OBJECTS := $(KERNELS:.yaml=.o)
-ATTNC_HEADERS := $(KERNELS:.yaml=.h)
+ATTNC_OBJECTS :=
+ATTNC_HEADERS :=
 
-%.c %.h: %.yaml
-	$(ATTNC) $(ATTNCFLAGS) $(if $(filter $<,$(TUNED)),--tuned) --quiet -o $(@D) -MD -MF $<.d $<
+attnc_command = $(ATTNC) $(ATTNCFLAGS) $(if $(filter $1,$(TUNED)),--tuned) --quiet -o $(patsubst %/,%,$(dir $1))
+# A spec that attnc refuses counts as one without a name: its rule is what says why.
+attnc_outputs = $(or $(shell $(attnc_command) --outputs $1 2>/dev/null),$(basename $1).c $(basename $1).h)
+
+# Of the spec $1, which makes the files $2: attnc writes the first and then the others, which are made by themselves only where they were deleted.
+define attnc_rule
+ATTNC_OBJECTS += $(patsubst %.c,%.o,$(filter %.c,$2))
+ATTNC_HEADERS += $(filter %.h,$2)
+$(firstword $2): $1
+	$(attnc_command) -MD -MF $1.d $1
+$(wordlist 2,$(words $2),$2): $(firstword $2)
+	@test -f $$@ || $(attnc_command) -MD -MF $1.d $1
+-include $1.d
+endef
+$(foreach spec,$(KERNELS),$(eval $(call attnc_rule,$(spec),$(call attnc_outputs,$(spec)))))
 
 $(ATTNC_OBJECTS): %.o: %.c
 	$(CC) $(CPPFLAGS) $(ATTNC_CFLAGS) -O2 $(CFLAGS) $(ATTNC_OPENMP) -c -o $@ $<
 
-.SECONDARY: $(KERNELS:.yaml=.c) $(ATTNC_HEADERS)
--include $(KERNELS:=.d)
 # These rules are nobody's first.
 .DEFAULT_GOAL := $(attnc_goal)

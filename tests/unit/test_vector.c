@@ -318,7 +318,9 @@ int main(void)
 #endif
                                              {"vector/transposition", transposition}, {"vector/sums", sums},     {"vector/products", products}};
     if (!runs_here()) {
-        printf("skipped: this processor lacks what the code is for\n0 passed, 0 failed, %d skipped\n", (int)(sizeof tests / sizeof *tests));
+        const int count = (int)(sizeof tests / sizeof *tests);
+        for (int k = 0; k < count; k++) printf("skip %s this processor lacks the instructions\n", tests[k].name);
+        printf("0 passed, 0 failed, %d skipped\n", count);
         return 0;
     }
     return unit_tests_run("vector", tests, sizeof tests / sizeof *tests);
