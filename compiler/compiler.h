@@ -665,6 +665,12 @@ const struct compilation *product_choice(const struct product *p, const struct t
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* `attnc: error: message` on standard error, in the colours asked for. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
+/* `attnc: KIND: message`, or `attnc: message` where the kind is "", on standard error unless --quiet. Like all that is said, one line of plain text:
+   what names and databases have of control characters is shown as `?`. (console.c) */
+void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
+/* Text of other programs, which may be several lines; a line, and its end. */
+void print_plain(FILE *out, const char *text);
+void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
 int command_bench(const struct options *o);
 extern const char bench_help[];
