@@ -566,21 +566,14 @@ int kernel_threads(const struct loaded_kernel *k, int asked);
 /* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc stands. */
 extern const char attnrt_header[];
 
-/* ---- folders and the files of the cache (cache.c) ---- */
+/* ---- folders (cache.c) ---- */
 
 /* mkdir -p. Returns 0 or -1 with errno. */
 int make_folders(const char *path, unsigned mode);
-/* The folder of compiled kernels, made if it has to be; NULL when there is none, and *why says why. */
-const char *cache_folder(struct arena *arena, const char **why);
-/* A new folder that only this user can enter, in `parent` or (NULL) where temporary files go; NULL with errno. */
-const char *private_folder(struct arena *arena, const char *parent);
-/* Removes a folder and the files in it. */
+/* Removes a folder and what is in it; a link in its place is removed, and not followed. */
 void remove_folder(const char *path);
 /* SHA-256 in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
-/* Appends to a compiled kernel the hash of its bytes; 0 or -1 with errno. A sealed file that was cut short or changed is no longer sealed. */
-int seal_file(const char *path);
-bool sealed_file(const char *path);
 
 /* ---- the command line (main.c and one file a subcommand) ---- */
 
