@@ -1,5 +1,5 @@
 /* The way from emitted C to a kernel that can be called: find the C compiler, compile in a private folder, keep the result in the cache, load it. */
-#include "compiler.h"
+#include "cache.h"
 
 #include "../runtime/attnrt.h"
 
@@ -28,22 +28,12 @@ struct job {
     struct options options; /* for complain */
     const char *name, *source, *header, *symbol;
     struct words compiler, flags;
-    const char *folder; /* of the cache, or NULL */
-    const char *build;  /* the private folder that is compiled in */
+    struct folder cache; /* may be none */
+    struct folder build; /* the private folder that is compiled in */
+    int64_t limit;       /* bytes that the cache may have */
     bool openmp;
     const sigset_t *mask; /* of signals, as it was before the guard */
 };
-
-__attribute__((format(printf, 2, 3))) static void note(const struct job *j, const char *format, ...)
-{
-    if (j->options.quiet) return;
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("attnc: note: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
 
 /* ---- signals: while the private folder exists, they only interrupt the wait for the compiler ---- */
 
@@ -166,7 +156,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     int kept = 0;
     for (int k = 0; k < variables; k++)
         if (strncmp(environ[k], "TMPDIR=", 7) != 0) variable[kept++] = environ[k];
-    variable[kept] = arena_printf(j->arena, "TMPDIR=%s", j->build);
+    variable[kept] = arena_printf(j->arena, "TMPDIR=%s", j->build.path);
 
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -226,10 +216,10 @@ static int compile(const struct job *j, const char *file, bool openmp, struct te
     if (openmp) argument[n++] = "-fopenmp";
     for (int k = 0; k < j->flags.count; k++) argument[n++] = j->flags.word[k];
     argument[n++] = "-I";
-    argument[n++] = j->build;
+    argument[n++] = j->build.path;
     argument[n++] = "-o";
-    argument[n++] = arena_printf(j->arena, "%s/%s.so", j->build, file);
-    argument[n++] = arena_printf(j->arena, "%s/%s.c", j->build, file);
+    argument[n++] = arena_printf(j->arena, "%s/%s.so", j->build.path, file);
+    argument[n++] = arena_printf(j->arena, "%s/%s.c", j->build.path, file);
     argument[n++] = "-lm";
     argument[n] = NULL;
     struct text line = {0};
@@ -247,8 +237,8 @@ static void add_part(struct text *key, const char *part)
     text_append(key, part, strlen(part));
 }
 
-/* Where the kernel belongs in the cache: its name and the hash of everything that went into it. */
-static const char *cached_file(const struct job *j, bool openmp)
+/* The compiled kernel's name: its own and the hash of everything that went into it. */
+static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
     const char *const parts[] = {ATTNC_VERSION, j->name, j->source, j->header, attnrt_header, openmp ? "openmp" : "one thread"};
@@ -264,14 +254,17 @@ static const char *cached_file(const struct job *j, bool openmp)
     for (int k = 0; k < j->flags.count; k++) add_part(&key, j->flags.word[k]);
     const char *hash = hash_text(j->arena, key.data, key.length);
     text_free(&key);
-    return arena_printf(j->arena, "%s/%s-%.32s.so", j->folder, j->name, hash);
+    return arena_printf(j->arena, "%s-%.32s.so", j->name, hash);
 }
 
-/* NULL on success, else what is wrong. */
-static const char *load(const struct job *j, const char *file, struct loaded_code *out)
+/* NULL on success, else what is wrong. The file is found by the folder's descriptor, so that it is in the folder that was checked; by its path only where
+   there is no /proc. The loader takes files of one name for the same, and two of one kernel_file are. */
+static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
+    const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
+    if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
     /* NODELETE: the threads that OpenMP keeps waiting live in a library that unloading the kernel would unmap. */
-    out->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
     if (error) return arena_copy(j->arena, error);
     out->symbol = dlsym(out->handle, j->symbol);
@@ -282,8 +275,8 @@ static const char *load(const struct job *j, const char *file, struct loaded_cod
 
 static bool load_cached(const struct job *j, bool openmp, struct loaded_code *out)
 {
-    const char *file = j->folder ? cached_file(j, openmp) : NULL;
-    return file && sealed_file(file) && !load(j, file, out);
+    const char *file = j->cache.fd >= 0 ? kernel_file(j, openmp) : NULL;
+    return file && sealed_file(&j->cache, file) && !load(j, &j->cache, file, out);
 }
 
 void code_unload(struct loaded_code *code)
@@ -296,27 +289,27 @@ void code_unload(struct loaded_code *code)
 
 static bool put_file(const struct job *j, const char *file, const char *suffix, const char *text)
 {
-    const char *path = arena_printf(j->arena, "%s/%s%s", j->build, file, suffix);
-    FILE *out = fopen(path, "w");
+    const char *name = arena_printf(j->arena, "%s%s", file, suffix);
+    const int made = openat(j->build.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *out = made >= 0 ? fdopen(made, "w") : NULL;
     bool written = out && fputs(text, out) >= 0;
     int saved = errno;
     if (out && fclose(out) != 0 && written) {
         written = false;
         saved = errno;
     }
-    if (!written) complain(&j->options, "%s: %s", path, strerror(saved));
+    if (!out && made >= 0) close(made);
+    if (!written) complain(&j->options, "%s/%s: %s", j->build.path, name, strerror(saved));
     return written;
 }
 
 static bool open_build(struct job *j)
 {
-    j->build = j->folder ? private_folder(j->arena, j->folder) : NULL;
-    if (j->folder && !j->build) {
-        note(j, "compiled kernels are not kept: %s: %s", j->folder, strerror(errno));
-        j->folder = NULL;
+    if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
+        mention(&j->options, "note", "compiled kernels are not kept: %s: %s", j->cache.path, strerror(errno));
+        folder_close(&j->cache);
     }
-    if (!j->build) j->build = private_folder(j->arena, NULL);
-    if (j->build) return true;
+    if (j->build.fd >= 0 || private_open(j->arena, &NO_FOLDER, &j->build)) return true;
     const char *where = getenv("TMPDIR");
     complain(&j->options, "no folder to compile in: %s: %s", where && *where ? where : "/tmp", strerror(errno));
     return false;
@@ -346,16 +339,18 @@ static void keep_source(struct job *j, int status, const char *command, const st
     if (WIFSIGNALED(status) || strstr(log_text, strerror(ENOSPC))) {
         complain(&j->options, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
     } else {
-        const char *place = j->folder ? arena_printf(j->arena, "%s/failed-%s", j->folder, j->name) : NULL;
+        const char *name = arena_printf(j->arena, "failed-%s", j->name), *place = j->build.path;
         static const char *const extra[] = {PROBE ".c", PROBE ".so"};
-        for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) unlink(arena_printf(j->arena, "%s/%s", j->build, extra[k]));
-        if (place) remove_folder(place);
-        if (!place || rename(j->build, place) != 0) place = j->build;
+        for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) unlinkat(j->build.fd, extra[k], 0);
+        if (j->cache.fd >= 0) {
+            remove_at(j->cache.fd, name);
+            if (renameat(j->cache.fd, folder_name(&j->build), j->cache.fd, name) == 0) place = arena_printf(j->arena, "%s/%s", j->cache.path, name);
+        }
         complain(&j->options, "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c", j->name, j->compiler.word[0], reason,
                  place, j->name);
-        j->build = NULL;
+        folder_close(&j->build);
     }
-    fprintf(stderr, "%s\n%s%s", command, log_text, log->length && log_text[log->length - 1] != '\n' ? "\n" : "");
+    print_plain(stderr, arena_printf(j->arena, "%s\n%s%s", command, log_text, log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
 }
 
 static enum status build_and_load(struct job *j, struct loaded_code *out)
@@ -365,7 +360,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     const char *command;
     int status = 0;
     /* Asked only in doubt: where a kernel was once kept without OpenMP, or one does not compile with it. */
-    bool doubt = j->folder && access(cached_file(j, false), F_OK) == 0;
+    bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe_openmp(j);
     if (!j->options.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
     if (j->openmp && !caught) {
@@ -373,7 +368,8 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         if (status > 0 && !caught) j->openmp = probe_openmp(j);
     }
     if (!j->openmp && !caught) {
-        note(j, "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)", j->compiler.word[0]);
+        mention(&j->options, "note", "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",
+                j->compiler.word[0]);
         text_free(&log);
         if (load_cached(j, false, out)) return STATUS_DONE;
         if (!j->options.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -384,41 +380,48 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     text_free(&log);
     if (status != 0 || caught) return STATUS_MACHINE;
 
-    const char *built = arena_printf(j->arena, "%s/%s.so", j->build, j->name), *file = built;
-    if (j->folder) {
-        const char *place = cached_file(j, j->openmp);
-        if (seal_file(built) != 0 || rename(built, place) != 0)
-            note(j, "the compiled kernel is not kept: %s: %s", place, strerror(errno));
-        else
-            file = place;
+    const char *built = arena_printf(j->arena, "%s.so", j->name), *file = kernel_file(j, j->openmp);
+    const bool sealed = renameat(j->build.fd, built, j->build.fd, file) == 0 && seal_file(&j->build, file) == 0;
+    const int unsealed = errno;
+    const char *error = load(j, &j->build, file, out);
+    if (error) {
+        complain(&j->options, "cannot load the compiled kernel: %s", error);
+        return STATUS_MACHINE;
     }
-    const char *error = load(j, file, out);
-    if (error) complain(&j->options, "cannot load the compiled kernel: %s", error);
-    return error ? STATUS_MACHINE : STATUS_DONE;
+    /* kept once it is loaded: whoever trims the cache then takes nothing from us */
+    if (j->cache.fd >= 0 && (!sealed || renameat(j->build.fd, file, j->cache.fd, file) != 0))
+        mention(&j->options, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file, strerror(sealed ? errno : unsealed));
+    if (j->cache.fd >= 0) cache_trim(&j->cache, j->limit);
+    return STATUS_DONE;
 }
 
 enum status code_load(const char *name, const char *source, const char *header, const char *symbol, bool quiet, struct loaded_code *out)
 {
     struct job job = {.arena = arena_new(), .options = {.quiet = quiet}, .name = name, .source = source, .header = header, .symbol = symbol};
+    job.cache = job.build = NO_FOLDER;
     struct job *j = &job;
     enum status status = STATUS_MACHINE;
     *out = (struct loaded_code){0};
     if (!find_compiler(j)) goto done;
     split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
-    const char *why = NULL;
-    j->folder = cache_folder(j->arena, &why);
+    const char *why = NULL, *bad;
+    j->limit = cache_limit(&bad);
+    if (j->limit > 0) cache_open(j->arena, &j->cache, &why);
     if (load_cached(j, true, out)) {
         status = STATUS_DONE;
         goto done;
     }
-    if (why) note(j, "compiled kernels are not kept: %s", why);
+    if (why) mention(&j->options, "note", "compiled kernels are not kept: %s", why);
+    if (bad) mention(&j->options, "note", "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
     struct guard guard;
     guard_begin(&guard);
     j->mask = &guard.mask;
     if (open_build(j)) status = build_and_load(j, out);
-    if (j->build) remove_folder(j->build);
+    if (j->build.fd >= 0) remove_at(j->cache.fd >= 0 ? j->cache.fd : AT_FDCWD, j->cache.fd >= 0 ? folder_name(&j->build) : j->build.path);
     guard_end(&guard);
 done:
+    folder_close(&j->build);
+    folder_close(&j->cache);
     arena_free(j->arena);
     return status;
 }

@@ -584,21 +584,14 @@ int kernel_threads(const struct loaded_kernel *k, int asked);
 /* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc stands. */
 extern const char attnrt_header[];
 
-/* ---- folders and the files of the cache (cache.c) ---- */
+/* ---- folders (cache.c) ---- */
 
 /* mkdir -p. Returns 0 or -1 with errno. */
 int make_folders(const char *path, unsigned mode);
-/* The folder of compiled kernels, made if it has to be; NULL when there is none, and *why says why. */
-const char *cache_folder(struct arena *arena, const char **why);
-/* A new folder that only this user can enter, in `parent` or (NULL) where temporary files go; NULL with errno. */
-const char *private_folder(struct arena *arena, const char *parent);
-/* Removes a folder and the files in it. */
+/* Removes a folder and what is in it; a link in its place is removed, and not followed. */
 void remove_folder(const char *path);
 /* SHA-256 in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
-/* Appends to a compiled kernel the hash of its bytes; 0 or -1 with errno. A sealed file that was cut short or changed is no longer sealed. */
-int seal_file(const char *path);
-bool sealed_file(const char *path);
 
 /* ---- the command line (main.c and one file a subcommand) ---- */
 
@@ -685,6 +678,12 @@ const struct compilation *product_choice(const struct product *p, const struct t
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* `attnc: error: message` on standard error, in the colours asked for. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
+/* `attnc: KIND: message`, or `attnc: message` where the kind is "", on standard error unless --quiet. Like all that is said, one line of plain text:
+   what names and databases have of control characters is shown as `?`. (console.c) */
+void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
+/* Text of other programs, which may be several lines; a line, and its end. */
+void print_plain(FILE *out, const char *text);
+void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
 int command_bench(const struct options *o);
 extern const char bench_help[];

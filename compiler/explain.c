@@ -228,7 +228,7 @@ static void explain(const struct product *p, const struct costs *costs)
     count_pair(p->graph, &products, &scalars);
 
     printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
-    if (*spec->description) printf("%s\n", spec->description);
+    if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%s\n", spec->description));
 
     section("What it computes");
     struct text graph = {0};

@@ -146,8 +146,7 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
         }
     }
     if (bad)
-        fprintf(stderr, "attnc: warning: %s: %lld of its values %s not finite\n", file_path(r, r->options->in_dir, name), (long long)bad,
-                bad == 1 ? "is" : "are");
+        mention(r->options, "warning", "%s: %lld of its values %s not finite", file_path(r, r->options->in_dir, name), (long long)bad, bad == 1 ? "is" : "are");
 }
 
 static void read_inputs(struct run *r)

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bytes that begin a character. */
+/* Characters, and bytes that are none. */
 int table_width(const char *text)
 {
     int width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
+    for (size_t left = strlen(text), n; left; text += n, left -= n, width++)
+        if ((n = utf8_character(text, left)) == 0) n = 1;
     return width;
 }
 
@@ -16,19 +17,22 @@ void table_cell(struct text *out, const char *text, int width, bool left, bool l
 {
     const int pad = width - table_width(text);
     if (!left) text_add(out, "%*s", pad, "");
-    text_add(out, "%s", text);
+    text_plain(out, text, strlen(text), PLAIN_LINE, "?");
     if (left && !last) text_add(out, "%*s", pad, "");
 }
 
 void table_csv(struct text *out, const char *word)
 {
-    const bool plain = !strpbrk(word, ",\"\r\n");
-    if (!plain) text_add(out, "\"");
-    for (; *word; word++) {
-        if (*word == '"') text_add(out, "\"");
-        text_append(out, word, 1);
+    struct text text = {0};
+    text_plain(&text, word, strlen(word), PLAIN_LINES, "?");
+    const bool bare = text.length == 0 || !strpbrk(text.data, ",\"\n");
+    if (!bare) text_add(out, "\"");
+    for (size_t k = 0; k < text.length; k++) {
+        if (text.data[k] == '"') text_add(out, "\"");
+        text_append(out, text.data + k, 1);
     }
-    if (!plain) text_add(out, "\"");
+    if (!bare) text_add(out, "\"");
+    text_free(&text);
 }
 
 enum status table_put(const struct options *o, const struct text *text)

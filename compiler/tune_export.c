@@ -89,17 +89,29 @@ static bool print_csv(const struct tune_run *runs, int count, struct text *out)
 
 /* ---- JSON: everything ---- */
 
-/* Text of other programs, or cut short, need not be UTF-8. */
+/* Text of other programs, or cut short, need not be UTF-8. Control characters stay: put_json writes them as escapes. */
 static json_t *word(const char *text)
 {
     json_t *made = json_string(text);
     if (made) return made;
-    char *plain = strdup(text);
-    for (char *at = plain; at && *at; at++)
-        if ((unsigned char)*at >= 0x80) *at = '?';
-    made = plain ? json_string(plain) : NULL;
-    free(plain);
+    struct text plain = {0};
+    text_plain(&plain, text, strlen(text), PLAIN_LINES, "?");
+    made = json_string(plain.data);
+    text_free(&plain);
     return made;
+}
+
+/* JSON as Jansson writes it, which leaves the control characters from 7f on as they are: these are inside strings alone, and there \u can be written. */
+static void put_json(const char *text, struct text *out)
+{
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        n = utf8_character(text, left);
+        if (n > 0 && *text != '\n' && utf8_control(text, n))
+            text_add(out, "\\u%04x", (unsigned)(unsigned char)text[n - 1]);
+        else
+            text_append(out, text, n > 0 ? n : (n = 1));
+    }
+    text_add(out, "\n");
 }
 
 static json_t *real(double value, bool known)
@@ -168,7 +180,7 @@ static bool print_json(const struct tune_run *runs, int count, struct text *out)
     for (int r = 0; r < count && whole_list; r++) whole_list = json_array_append_new(list, run_json(&runs[r])) == 0;
     json_t *top = json_pack("{s:s, s:o}", "attnc", ATTNC_VERSION, "runs", list);
     char *text = top && whole_list ? json_dumps(top, JSON_INDENT(1)) : NULL;
-    if (text) text_add(out, "%s\n", text);
+    if (text) put_json(text, out);
     free(text);
     json_decref(top);
     return text != NULL;

@@ -70,8 +70,7 @@ static void fill(const struct tune_run *run, struct line *l)
     }
     const struct tune_gain gain = tune_gain(&best->result);
     text_add(&l->cell[RATIO], "%.3f (%.3f to %.3f)", gain.ratio, gain.low, gain.high);
-    for (int k = 0; k < e->space.knobs; k++)
-        text_add(&l->cell[SCHEDULE], "%s%s=%lld", k ? " " : "", e->space.knob[k].name, (long long)e->space.knob[k].value[best->point.at[k]]);
+    point_text(&e->space, &best->point, &l->cell[SCHEDULE]);
 }
 
 static bool same_place(const struct tune_experiment *a, const struct tune_experiment *b)
@@ -83,7 +82,11 @@ static bool same_place(const struct tune_experiment *a, const struct tune_experi
 static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width, struct text *out)
 {
     const struct tune_experiment *e = &runs[first].experiment;
-    text_add(out, "%s%s\n%s, %s, attnc %s\n\n", first ? "\n" : "", e->machine, e->target, e->compiler, e->attnc);
+    struct text place = {0};
+    text_add(&place, "%s\n%s, %s, attnc %s\n\n", e->machine, e->target, e->compiler, e->attnc);
+    if (first) text_add(out, "\n");
+    text_plain(out, place.data, place.length, PLAIN_LINES, "?");
+    text_free(&place);
     for (int k = first - 1; k < count; k++) {
         if (k >= first && !same_place(e, &runs[k].experiment)) continue;
         for (int c = 0; c < COLUMNS; c++) {

@@ -13,33 +13,11 @@ extern const char tune_report_style[], tune_report_script[];
 
 /* ---- text from outside ---- */
 
-/* Bytes of the well-formed UTF-8 character at s, or 0. */
-static size_t character(const unsigned char *s)
-{
-    if (s[0] < 0x80) return 1;
-    const size_t n = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
-    for (size_t k = 1; k < n; k++)
-        if ((s[k] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0; /* too long a form; half a pair */
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
-    return n;
-}
-
-/* What is no text (bytes that are not UTF-8, control characters) as U+FFFD. */
 static const char *clean(struct arena *arena, const char *text)
 {
-    if (!text) text = "not known";
     struct text out = {0};
-    while (*text) {
-        const unsigned char *c = (const unsigned char *)text;
-        const size_t n = character(c);
-        const bool control = (c[0] < 0x20 && c[0] != '\n' && c[0] != '\t') || c[0] == 0x7f || (c[0] == 0xc2 && n == 2 && c[1] < 0xa0);
-        if (n == 0 || control)
-            text_add(&out, "\xef\xbf\xbd");
-        else
-            text_append(&out, text, n);
-        text += n ? n : 1;
-    }
+    if (!text) text = "not known";
+    text_plain(&out, text, strlen(text), PLAIN_LINES, "\xef\xbf\xbd");
     const char *made = arena_copy(arena, out.data ? out.data : "");
     text_free(&out);
     return made;

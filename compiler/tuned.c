@@ -65,8 +65,8 @@ bool tuned_schedule(struct product *p, const char *spec, const struct options *o
     const struct graph *meaning = tuned ? build_graph(p->arena, tuned, *d) : NULL;
     text_free(&text);
     if (!meaning) return false;
-    if (!o->quiet && strcmp(meaning_hash(p->arena, tuned, meaning), product_meaning_hash(p)) != 0)
-        fprintf(stderr, "attnc: warning: %s is tuned for another spec than %s is now; its schedule still fits, but may not be the best\n", path, spec);
+    if (strcmp(meaning_hash(p->arena, tuned, meaning), product_meaning_hash(p)) != 0)
+        mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;
     p->tuned = path;

@@ -78,18 +78,6 @@ int diagnostics_errors(const struct diagnostics *d)
 
 /* ---- the text ---- */
 
-/* Bytes of the well-formed UTF-8 character at s, or 0. */
-static size_t character(const char *s, size_t left)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    if (left >= 1 && u[0] < 0x80) return 1;
-    const size_t n = u[0] >= 0xf0 && u[0] < 0xf5 ? 4 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
 /* Bytes of the line break at s, or 0; YAML 1.1's, which are what libyaml counts. */
 static size_t line_break(const char *s, size_t left)
 {
@@ -117,28 +105,18 @@ static const char *find_line(const struct diagnostics *d, int line, size_t *leng
     return s;
 }
 
-/* Writes text so that nothing in it can upset a terminal. */
-static void put_clean(FILE *out, const char *s, size_t length)
+static void put_plain(FILE *out, const char *s, size_t length)
 {
-    while (length) {
-        size_t n = character(s, length);
-        const unsigned char c = (unsigned char)*s;
-        /* C1 controls are two bytes, the first being c2 */
-        const bool control = (c < 0x20 && c != '\t') || c == 0x7f || (c == 0xc2 && n == 2 && (unsigned char)s[1] < 0xa0);
-        if (n == 0 || control)
-            fputc('?', out);
-        else
-            fwrite(s, 1, n, out);
-        if (n == 0) n = 1;
-        s += n;
-        length -= n;
-    }
+    struct text text = {0};
+    text_plain(&text, s, length, PLAIN_LINE, "?");
+    if (text.length) fwrite(text.data, 1, text.length, out);
+    text_free(&text);
 }
 
 static const char *skip_characters(const char *s, const char *end, int count)
 {
     for (; count > 0 && s < end; count--) {
-        const size_t n = character(s, (size_t)(end - s));
+        const size_t n = utf8_character(s, (size_t)(end - s));
         s += n ? n : 1;
     }
     return s;
@@ -156,13 +134,13 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
     }
     const char *const before = from > line ? "..." : "";
     fputs(before, out);
-    put_clean(out, from, (size_t)(to - from));
+    put_plain(out, from, (size_t)(to - from));
     fputs(to < end ? "...\n" : "\n", out);
     if (at.column < 1) return;
     const char *caret = skip_characters(line, end, at.column - 1);
     fprintf(out, "%*s", (int)strlen(before), "");
     for (const char *s = from; s < caret;) {
-        const size_t n = character(s, (size_t)(end - s));
+        const size_t n = utf8_character(s, (size_t)(end - s));
         fputc(*s == '\t' ? '\t' : ' ', out);
         s += n ? n : 1;
     }
@@ -177,14 +155,14 @@ static void put_message(const struct diagnostics *d, const struct message *m, co
     const bool note = note_of;
     const char *const bold = color ? "\033[1m" : "", *const plain = color ? "\033[0m" : "";
     fputs(bold, out);
-    put_clean(out, d->file, strlen(d->file));
+    put_plain(out, d->file, strlen(d->file));
     if (m->at.line > 0 && m->at.column > 0)
         fprintf(out, ":%d:%d", m->at.line, m->at.column);
     else if (m->at.line > 0)
         fprintf(out, ":%d", m->at.line);
     fprintf(out, ":%s %s%s:%s ", plain, color ? note ? "\033[1;36m" : "\033[1;31m" : "", note ? "note" : "error", plain);
     fputs(note ? "" : bold, out);
-    put_clean(out, m->text, strlen(m->text));
+    put_plain(out, m->text, strlen(m->text));
     fputs(note ? "" : plain, out);
     fputc('\n', out);
     const bool same_place = note_of && note_of->at.line == m->at.line && note_of->at.column == m->at.column;

@@ -33,6 +33,17 @@ void text_add(struct text *text, const char *format, ...) IR_PRINTF(2, 3);
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_free(struct text *text);
 
+/* ---- text from elsewhere: files, databases, other programs (plain_text.c) ---- */
+
+/* Bytes of the well-formed UTF-8 character at s; 0: it is none. */
+size_t utf8_character(const char *s, size_t left);
+/* Whether a well-formed character is a control character. */
+bool utf8_control(const char *s, size_t length);
+/* Appends the text with `instead` for every control character but tabs (and newlines, where there may be several lines) and for what is not UTF-8.
+   All that others wrote goes through this on its way to a terminal or a page. */
+enum plain_lines { PLAIN_LINE, PLAIN_LINES };
+void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
+
 /* ---- diagnostics (diagnostics.c): one format, `file:line:column: error: message`, the line, a caret ---- */
 
 struct position {

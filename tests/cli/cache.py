@@ -1,0 +1,209 @@
+"""The folder of compiled kernels: whom attnc trusts with it, what links there may do, how large it grows; and what control characters in names may do."""
+import fcntl
+import glob
+import os
+import shutil
+import subprocess
+import time
+
+from cases import SOFTMAX, Place
+from suite import Skip, check
+
+CASES = []
+RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out')
+CC = '#!/bin/sh\nfor w in "$@"; do case $w in */%s.c) echo x >> "%s";; esac; done\nexec gcc "$@"\n'
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Cache:
+    """A cache of its own, and how often a kernel was compiled into it."""
+
+    def __init__(self, place, names=('soft',)):
+        if not shutil.which('gcc'):
+            raise Skip('there is no gcc')
+        place.arrays()
+        self.place, self.base, self.folder = place, place.path('cache'), place.path('cache', 'attnc')
+        place.write('bin/mycc', CC % (names[0] if len(names) == 1 else '*', place.path('log')))
+        os.chmod(place.path('bin', 'mycc'), 0o755)
+        self.env = {'XDG_CACHE_HOME': self.base, 'ATTNC_CC': 'mycc', 'PATH': place.path('bin') + os.pathsep + os.environ['PATH'], 'TMPDIR': place.path('tmp')}
+        os.mkdir(place.path('tmp'))
+
+    def run(self, *words, **env):
+        """Whether the kernel was compiled for this, and what was said."""
+        before = self.compiled()
+        done = self.place.attnc(*RUN, *words, env={**self.env, **env})
+        check(os.listdir(self.place.path('tmp')) == [], 'left in TMPDIR: %s' % os.listdir(self.place.path('tmp')))
+        return self.compiled() > before, done.stderr
+
+    def compiled(self):
+        return self.place.read('log').count(b'x') if os.path.exists(self.place.path('log')) else 0
+
+    def kernels(self):
+        return sorted(glob.glob(self.folder + '/*.so'))
+
+
+@case
+def cache_is_private(place):
+    cache = Cache(place)
+    check(cache.run()[0], 'it was not compiled')
+    check(os.stat(cache.folder).st_mode & 0o777 == 0o700, 'the folder has mode %o' % os.stat(cache.folder).st_mode)
+    check([os.stat(k).st_mode & 0o022 for k in cache.kernels()] == [0], 'others can write to the kernel')
+    check(not cache.run()[0], 'it was not kept')
+
+
+@case
+def cache_that_others_write_is_not_trusted(place):
+    """What lies in a folder that others can write to is not loaded, and nothing is kept there."""
+    cache = Cache(place)
+    cache.run()
+    for mode in 0o770, 0o707, 0o777 | 0o1000:
+        os.chmod(cache.folder, mode)
+        for _ in range(2):
+            compiled, said = cache.run()
+            check(compiled, 'a kernel was loaded from a folder of mode %o' % mode)
+            check(cache.folder in said and 'other users' in said and 'chmod go-w' in said and 'XDG_CACHE_HOME' in said, said)
+    check(len(cache.kernels()) == 1, 'it was kept in a folder of mode %o' % mode)
+    os.chmod(cache.folder, 0o755)
+    check(not cache.run()[0], 'a folder that only others read is none to keep kernels in')
+    os.chmod(cache.kernels()[0], 0o722)
+    check(cache.run()[0], 'a kernel that others can write to was loaded')
+    check(not cache.run()[0], 'it was not kept anew')
+
+
+@case
+def cache_of_another_user_is_not_trusted(place):
+    if os.geteuid() != 0:
+        raise Skip('only root can make a folder that is another user\'s')
+    cache = Cache(place)
+    cache.run()
+    os.chown(cache.folder, 65534, 65534)
+    compiled, said = cache.run()
+    check(compiled and 'belongs to another user (65534)' in said, said)
+    os.chown(cache.folder, 0, 0)
+    os.chown(cache.kernels()[0], 65534, 65534)
+    check(cache.run()[0], 'another user\'s kernel was loaded')
+    check(not cache.run()[0], 'it was not kept anew')
+
+
+@case
+def cache_follows_no_link(place):
+    cache = Cache(place)
+    cache.run()
+    os.rename(cache.folder, place.path('elsewhere'))
+    os.symlink(place.path('elsewhere'), cache.folder)
+    compiled, said = cache.run()
+    check(compiled and 'is a link' in said and len(os.listdir(place.path('elsewhere'))) == 1, said)
+    os.remove(cache.folder)
+    os.mkdir(cache.folder, 0o700)
+    kernel = os.listdir(place.path('elsewhere'))[0]
+    os.symlink(place.path('elsewhere', kernel), os.path.join(cache.folder, kernel))
+    check(cache.run()[0] and not os.path.islink(cache.kernels()[0]), 'a kernel was loaded through a link')
+    os.rename(cache.base, place.path('real'))     # what the user's own environment names may be a link
+    os.symlink('real', cache.base)
+    check(not cache.run()[0], 'XDG_CACHE_HOME may not be a link')
+
+
+@case
+def failed_source_follows_no_link(place):
+    """The folder that a link named failed-NAME leads to keeps what is in it."""
+    cache = Cache(place)
+    place.write('bin/mycc', '#!/bin/sh\nmkdir -p "$TMPDIR/deep/er"; touch "$TMPDIR/deep/er/left"; exit 1\n')
+    place.write('precious/file', 'precious')
+    os.makedirs(cache.folder, 0o700)
+    os.symlink(place.path('precious'), os.path.join(cache.folder, 'failed-soft'))
+    for _ in range(2):                            # the second time in place of a folder
+        said = place.attnc(*RUN, env=cache.env, status=3).stderr
+        kept = os.path.join(cache.folder, 'failed-soft')
+        check('kept in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept), said)
+        check(place.read('precious/file') == b'precious', 'what the link led to is gone')
+    check(os.listdir(cache.folder) == ['failed-soft'], 'left: %s' % os.listdir(cache.folder))
+
+
+@case
+def cache_has_a_size(place):
+    """What was used least recently goes first, sources that did not compile too; other files stay."""
+    cache = Cache(place, ('soft', 'all'))
+    heads = ('--set', 'shape.head_dim=8'), ('--set', 'mask=none'), ('--set', 'mask={window: {left: 3}}')
+    cache.run(*heads[0])
+    size = os.path.getsize(cache.kernels()[0])
+    first, = cache.kernels()
+    cache.run(*heads[1])
+    second, = set(cache.kernels()) - {first}
+    os.makedirs(cache.folder + '/failed-x')
+    with open(cache.folder + '/failed-x/x.c', 'wb') as file:
+        file.write(bytes(1000))
+    place.write('cache/attnc/mine.txt', 'mine')
+    now = time.time()
+    for age, path in enumerate((second, first, cache.folder + '/failed-x')):
+        os.utime(path, (now - 1000 * age - 1000,) * 2)
+    check(not cache.run(*heads[0])[0], 'the kernel is gone')
+    check(os.stat(first).st_mtime > now - 100, 'that the kernel was used is not noted')
+    limit = str(int(2.5 * size))
+    check(cache.run(*heads[2], ATTNC_CACHE_SIZE=limit)[0], 'the third was there')
+    left = cache.kernels()
+    check(first in left and second not in left and len(left) == 2, 'left: %s' % os.listdir(cache.folder))
+    check(not os.path.exists(cache.folder + '/failed-x') and place.read('cache/attnc/mine.txt') == b'mine', 'left: %s' % os.listdir(cache.folder))
+    check(cache.run(*heads[1], ATTNC_CACHE_SIZE='1')[0] and not cache.kernels(), 'more than the size is kept')
+    check(cache.run(*heads[1], ATTNC_CACHE_SIZE='0')[0] and not cache.kernels(), 'something is kept where the size is 0')
+    for bad in '-1', '1Q', 'M', '12 ', '9999999999G', '5MB':
+        check("ATTNC_CACHE_SIZE is '%s'" % bad in cache.run(*heads[1], ATTNC_CACHE_SIZE=bad)[1], bad)
+        os.remove(cache.kernels()[0])
+    check('ATTNC_CACHE_SIZE' not in cache.run(*heads[1], ATTNC_CACHE_SIZE='2g')[1] and len(cache.kernels()) == 1, '2g is a size')
+
+
+@case
+def cache_loses_abandoned_folders(place):
+    """What a killed process was compiling goes, but not what a living one, or one just begun, compiles."""
+    cache = Cache(place)
+    for name in 'attnc-dead00', 'attnc-alive0', 'attnc-new000':
+        os.makedirs(os.path.join(cache.folder, name), 0o700)
+        if name != 'attnc-new000':
+            os.utime(os.path.join(cache.folder, name), (1e9, 1e9))
+    os.chmod(cache.folder, 0o700)
+    held = os.open(cache.folder + '/attnc-alive0', os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    cache.run()
+    os.close(held)
+    left = sorted(name for name in os.listdir(cache.folder) if not name.endswith('.so'))
+    check(left == ['attnc-alive0', 'attnc-new000'], 'left: %s' % left)
+
+
+@case
+def cache_is_trimmed_by_many(place):
+    """Processes that take each other's kernels away all have theirs."""
+    cache = Cache(place)
+    masks = ['{window: {left: %d}}' % k for k in range(3)]
+    many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]], cwd=place.folder,
+                             env={**place.environment, **cache.env, 'ATTNC_CACHE_SIZE': '1K'}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for k in range(6)]
+    for process in many:
+        said = process.communicate(timeout=120)[1]
+        check(process.returncode == 0 and 'error' not in said, said)
+    check(os.listdir(cache.folder) == [], 'left: %s' % os.listdir(cache.folder))
+
+
+@case
+def control_characters_in_names(place):
+    """Names of files and what specs say reach a terminal without the escapes in them, and with their letters."""
+    name = 'ä\x1b[2J\x9b31m\nx\x7f.yaml'
+    place.write(name, SOFTMAX + 'description: "é\\e[31m\\x9b1m\\u202f"\n')
+    place.write('bad' + name, 'similarity: softmax\nname: x\n')
+    for words, status in ((('explain', name), 0), (('no' + name,), 1), (('bad' + name,), 1), (('run', name, '--in', 'no' + name, '--out', name), 1),
+                          (('explain', 'soft.yaml', '--set', name), (1, 2)), (('tune', '--query', '--db', name), 1)):
+        done = place.attnc(*words, status=status)
+        said = done.stdout + done.stderr
+        check(not any(ord(c) < 32 and c not in '\n\t' or 127 <= ord(c) < 160 for c in said), repr(said))
+        check('ä?[2J' in said or 'é?[31m?1m' in said, repr(said))
+
+
+def run(folder, suite, function):
+    return function(Place(suite, folder, soft=SOFTMAX))
+
+
+def register(suite):
+    for function in CASES:
+        suite.case(function.__name__, run, suite, function)
