@@ -188,7 +188,7 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 29 };
+enum { FIELDS = 30 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int spec, struct field *field)
 {
@@ -217,6 +217,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int sp
         {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no},
         {"share_of_peak", REAL, .real = f.share, .absent = no},
         {"pairs", REAL, .real = r->counts.pairs, .absent = no},
+        {"visited", REAL, .real = r->counts.visited, .absent = no},
         {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no},
         {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no},
         {"bytes", REAL, .real = r->counts.bytes, .absent = no},

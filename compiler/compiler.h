@@ -326,6 +326,8 @@ double fold_work(const struct compilation *c);
 /* What one call has to do (count.c). */
 struct counts {
     double pairs;   /* of queries and keys that the mask lets meet, of all heads; of a linear form those within chunks */
+    double visited; /* pairs that are computed: those, and what else is in tiles that are not wholly masked */
+    double tiles;   /* of keys, each times the queries that meet it */
     bool exact;     /* else the pairs of some queries stand for those of their neighbours */
     double flops;   /* useful ones, in products */
     double scalars; /* operations of maps */
@@ -334,6 +336,13 @@ struct counts {
 };
 /* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of so many bytes, or do not. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out);
+/* What the loops visit, by their own bounds (visit.c). */
+struct visited {
+    double pairs; /* of queries and keys, over all heads and batches */
+    double tiles; /* of keys, each times the queries that meet it */
+    bool exact;   /* else some tiles of queries stand for their neighbours */
+};
+void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);
 /* FLOPs in products and scalar operations for one pair of query and key. */
 void count_pair(const struct graph *g, long long *products, long long *scalars);
 
@@ -441,6 +450,16 @@ struct ranges {
     struct range range[MAX_RANGES];
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
+/* The keys that a conjunction leaves of every period, from those of its conditions that repeat themselves (period.c): the residues from `phase` on, at most
+   `run` of them. */
+struct period {
+    uint64_t periodic;        /* those conditions, as bits; 0: there are none */
+    int64_t period, run;      /* run 0: it leaves nothing */
+    bool with_query;          /* the phase moves with the query: it is given for the first one of the current range */
+    bool exact;               /* all of these residues are left */
+    const struct expr *phase; /* in SIZE, LO */
+};
+void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions, const struct expr *const *condition, struct period *out);
 /* A condition on the current ranges of all axes without which the region has no point in them, because of the ids it reads; NULL: none is known. */
 const struct expr *region_reached(struct module *m, const struct expr *region);
 
@@ -487,6 +506,7 @@ struct emitter {
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
+    int64_t stride[MAX_AXES]; /* between neighbours in the current range of an axis; 0: 1 */
     bool cut[MAX_AXES];       /* constant axes of which a turn has a part: from f0 to f1 */
     bool phases;              /* a thread's memory is in *part; else `work` */
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
@@ -513,6 +533,8 @@ const char *emit_form(const struct compilation *c);
 bool emit_in_phases(const struct loops *l);
 /* The queries of a task, 0 for tasks that are whole key/value heads, -1 for whole query heads. */
 int64_t emit_tasks_of(const struct loops *l);
+/* How far apart neighbours in a task's tile of queries are. */
+int64_t emit_tasks_apart(const struct loops *l);
 /* Statements, into x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* A DOT statement; the functions that those before it call. (emit_product.c) */
@@ -529,9 +551,9 @@ const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
 /* Whether the array, a tile, has only a part of its constant axis k, and counts from where that begins. */
 bool emit_part(const struct emitter *x, const struct array *a, int k);
-/* A FOR over several ranges, up to and with the head of the loop over its tiles, inside one over the ranges; the condition of an IF with ranges; what
-   a loop needs that is drawn at random, and its name. (emit_ranges.c) */
-void emit_range_loop(struct emitter *x, const struct stmt *s);
+/* The heads of the loops that a FOR over tiles of queries or keys is, the last of them over the tiles, with their ranges: returns how many. The condition
+   of an IF with ranges; what a loop needs that is drawn at random, and its name. (emit_ranges.c) */
+int emit_tile_loops(struct emitter *x, const struct stmt *s);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
@@ -554,8 +576,12 @@ const char *emit_infix(enum expr_op op);
 const char *emit_address(struct emitter *x, const struct ref *r);
 /* The element itself: "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
-/* Elements between neighbours along an axis of a reference, as C; "0" when it does not run along it. */
+/* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the same between neighbours in the
+   axis' current range. */
 const char *emit_stride(struct emitter *x, const struct ref *r, int axis);
+const char *emit_step(struct emitter *x, const struct ref *r, int axis);
+/* Whether neighbours in the current range of an axis are apart: then its elements are counted, and name_count is how many there are. */
+bool emit_apart(const struct emitter *x, int axis);
 
 /* ---- the C compiler, the cache of compiled kernels, loading (cc.c) ---- */
 

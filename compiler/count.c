@@ -1,4 +1,5 @@
-/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that the loops are made of.
+/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that the loops are made of. FLOPs are
+   useful ones; work and bytes are those of all that the loops visit.
    A product counts a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for every key or
    query; the sum of carried features counts as one more column of the state; features that are equal count once. Maps count as scalar operations. */
 #include "compiler.h"
@@ -29,6 +30,7 @@ struct counter {
         double pairs; /* over the heads of a batch */
     } region[MOST_REGIONS];
     double pairs; /* that the sums over keys have, over all heads and batches */
+    double visited; /* by the loops: those, and what else is in their tiles */
     int64_t document;
     struct room {
         struct attn_range *range;
@@ -464,13 +466,13 @@ static double points(struct counter *x, int n, uint32_t axes, double *met)
     if (members) each *= (double)size->members;
     if (query && key) {
         const struct expr *where = of_pairs(x, v) || !v->where ? x->needed[n] : v->where;
-        *met = x->pairs; /* kernels compute what a choice takes for all pairs */
+        *met = x->visited; /* kernels compute what a choice takes for all pairs of a tile */
         return pairs_of(x, where) * batch;
     }
     if (key) {
         double once = each * (is_state(x, v) ? keys_of(x, v->where) : (double)size->n_k);
         *met = (x->for_state[n] || is_state(x, v) ? once : 0);
-        double tiles = x->pairs / (double)x->c->tile_q;
+        double tiles = x->visited / (double)x->c->tile_q;
         if (x->for_pairs[n] && !is_state(x, v)) *met += tiles > once ? tiles : once;
         return once;
     }
@@ -487,14 +489,15 @@ static double bytes_of(const struct counter *x, int64_t cache)
     double element = dtype_bytes(spec->dtype), param = dtype_bytes(dtype_of_sums(spec->dtype)), heads = (double)(size->batch * size->kv_heads),
            row = element * (double)(spec->head_dim + spec->value_dim);
     double queries = heads * (double)size->members * (double)size->n_q, once = heads * (double)size->n_k, keys = once;
-    if (queries > 0 && x->pairs / queries * row > (double)cache && x->pairs / (double)x->c->tile_q > once) keys = x->pairs / (double)x->c->tile_q;
+    double tiles = x->visited / (double)x->c->tile_q;
+    if (queries > 0 && x->visited / queries * row > (double)cache && tiles > once) keys = tiles;
     double bytes = (queries + keys) * row;
     for (int n = 0; n < x->g->values; n++) {
         const struct value *v = &x->g->value[n];
         if (v->op != GRAPH_PARAM) continue;
         double count = 1;
         for (int k = 0; k < v->rank; k++) count *= (double)x->extent[v->axes[k]];
-        bytes += of_pairs(x, v) ? x->pairs * param : count * (v->integers ? 4 : param);
+        bytes += of_pairs(x, v) ? x->visited * param : count * (v->integers ? 4 : param);
     }
     return bytes;
 }
@@ -555,6 +558,11 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
         find_useful(x);
         find_needed(x);
         find_pairs(x);
+        struct visited visited;
+        count_visits(c->loops, size, &x->ids, &visited);
+        x->visited = visited.pairs;
+        out->tiles = visited.tiles;
+        x->exact &= visited.exact;
         for (int n = 0; n < x->g->values; n++) {
             const struct value *v = &x->g->value[n];
             if (!x->needed[n] || !v->operands) continue;
@@ -566,8 +574,9 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
             out->work += met * value_work(x->g, v);
         }
         out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
-        if (loops_paired(c->loops)) out->work -= x->pairs * work_saved_by_bf16(c);
+        if (loops_paired(c->loops)) out->work -= x->visited * work_saved_by_bf16(c);
         out->pairs = x->pairs;
+        out->visited = x->visited;
         out->bytes = bytes_of(x, cache);
         out->exact = x->exact;
     }

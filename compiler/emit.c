@@ -184,6 +184,13 @@ static bool any_in_phases(const struct compilation *const *c, int compilations)
     return false;
 }
 
+static bool any_apart(const struct compilation *const *c, int compilations)
+{
+    for (int k = 0; k < compilations; k++)
+        if (emit_tasks_apart(c[k]->loops) > 1) return true;
+    return false;
+}
+
 static const char bf16_functions[] = "/* bf16 is the upper half of a float. */\n"
                                      "union bits { uint32_t bits; float value; };\n"
                                      "INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }\n"
@@ -443,7 +450,7 @@ static void one_target(const struct compilation *const *c, int count, const char
 }
 
 /* The versions of one target, the one for the longest sequences first. */
-static void returns(const struct version *v, int count, int deeper, bool phases, struct text *out)
+static void returns(const struct version *v, int count, int deeper, bool phases, bool apart, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
         const struct compilation *c = v[n].c;
@@ -452,6 +459,7 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
         text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows", emit_function(c, emit_form(c)),
                  (long long)emit_tasks_of(l), (long long)l->workspace);
+        if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
         if (emit_in_phases(l))
             text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot, (long long)loops_slots(l));
         if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", v[n].together);
@@ -461,11 +469,12 @@ static void returns(const struct version *v, int count, int deeper, bool phases,
 
 static void choice(const struct emission *e, struct text *out)
 {
-    const bool phases = any_in_phases(e->c, e->compilations);
+    const bool phases = any_in_phases(e->c, e->compilations), apart = any_apart(e->c, e->compilations);
     text_add(out, "/* ==== which of them this machine runs ==== */\nstruct version {\n    void (*rows)(const struct call *, int64_t, unsigned char *);\n");
     if (phases) text_add(out, "    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */\n");
     text_add(out, "    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */\n"
                   "    size_t own;   /* bytes of workspace a thread */\n");
+    if (apart) text_add(out, "    int64_t apart; /* the queries of a task are so many positions apart */\n");
     if (phases)
         text_add(out, "    size_t shared, slot, slots; /* of the threads on a head, for every chunk of a window, and how many of these a thread brings */\n"
                       "    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */\n");
@@ -486,13 +495,13 @@ static void choice(const struct emission *e, struct text *out)
         const char *guard = guard_of(e->c, compilation);
         if (*guard) text_add(out, "#if %s\n", guard);
         if (*m->supported) text_add(out, "    if (%s)%s\n", m->supported, count > 1 ? " {" : "");
-        returns(e->version + k, count, *m->supported ? 4 : 0, phases, out);
+        returns(e->version + k, count, *m->supported ? 4 : 0, phases, apart, out);
         if (*m->supported && count > 1) text_add(out, "    }\n");
         if (*guard) text_add(out, "#endif\n");
         certain = certain_target(m);
         compilation += same_target(e->c + compilation, e->compilations - compilation);
     }
-    if (!certain) text_add(out, "%s    return (struct version){.tile = 1};\n", used ? "    (void)n_k;\n" : "");
+    if (!certain) text_add(out, "%s    return (struct version){.tile = 1%s};\n", used ? "    (void)n_k;\n" : "", apart ? ", .apart = 1" : "");
     text_add(out, "}\n\nstatic size_t bytes_a_thread(const struct version *v)\n{\n    return v->own%s;\n}\n\n",
              phases ? " + v->shared + v->slots * v->slot" : "");
 }
@@ -631,8 +640,12 @@ static void entry_points(const struct emission *e, struct text *out)
              "    const size_t bytes = bytes_a_thread(&this);\n"
              "    if (problem->workspace_bytes && problem->workspace_bytes < %s * (size_t)threads) return ATTN_EWORKSPACE;\n"
              "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
-             "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n",
-             phases ? "!this.rows && !this.head" : "!this.rows", lengths ? "most_bytes_a_thread(call.p.n_k)" : "bytes");
+             "%s",
+             phases ? "!this.rows && !this.head" : "!this.rows", lengths ? "most_bytes_a_thread(call.p.n_k)" : "bytes",
+             any_apart(e->c, e->compilations)
+                 ? "    const int64_t far = this.tile * this.apart; /* from the first query of a task to that of the next with the same remainder */\n"
+                   "    const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);\n"
+                 : "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n");
     if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
     if (phases)
         text_add(out, "    int64_t alone = tasks; /* the heads behind these are all threads' together */\n"

@@ -31,6 +31,11 @@ bool emit_tiled(const struct emitter *x, int axis)
     return axis_is_sequence(&x->m->axis[axis]);
 }
 
+bool emit_apart(const struct emitter *x, int axis)
+{
+    return x->stride[axis] > 1;
+}
+
 const char *emit_first(const struct emitter *x, int axis)
 {
     return x->cut[axis] ? arena_printf(x->m->arena, "%s0", x->m->axis[axis].name) : "0";
@@ -39,7 +44,7 @@ const char *emit_first(const struct emitter *x, int axis)
 const char *emit_end(const struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
-    if (emit_tiled(x, axis)) return arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    if (emit_tiled(x, axis)) return arena_printf(x->m->arena, emit_apart(x, axis) ? "%s_count" : "%s1 - %s0", name, name);
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
@@ -122,7 +127,9 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
     case EXPR_LO: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
     case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
-    case EXPR_INDEX: return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
+    case EXPR_INDEX:
+        if (emit_apart(x, (int)e->integer)) return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name, (long long)x->stride[e->integer], name);
+        return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
     if (e->op == EXPR_LEAST_ID || e->op == EXPR_MOST_ID) return emit_id_end(x, e);
@@ -182,6 +189,13 @@ const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
     return "0";
 }
 
+const char *emit_step(struct emitter *x, const struct ref *r, int axis)
+{
+    const char *stride = emit_stride(x, r, axis);
+    if (!emit_apart(x, axis) || x->l->array[r->of].kind == ARRAY_TILE || strcmp(stride, "0") == 0) return stride;
+    return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
+}
+
 /* "array + offset" as an element of the array. */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
@@ -211,6 +225,9 @@ const char *emit_address(struct emitter *x, const struct ref *r)
             index = x->m->axis[axis].name;
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
+        else if (a->kind == ARRAY_TILE && emit_apart(x, a->axes[k]))
+            index = arena_printf(arena, "((%s - %s0) / %lld)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name,
+                                 (long long)x->stride[a->axes[k]]);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else

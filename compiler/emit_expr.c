@@ -268,6 +268,8 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     }
     if (e->op == EXPR_INDEX) {
         const char *name = x->m->axis[n->lane].name;
+        if (emit_apart(x, n->lane))
+            return (struct term){format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix), KIND_INT, true, false};
         const char *base = emit_tiled(x, n->lane) ? format(n, "%s0 + %s", name, name) : name;
         return (struct term){format(n, "%s + lane_%s", base, x->suffix), KIND_INT, true, false};
     }

@@ -50,6 +50,7 @@ const char *emit_array(const struct emitter *x, const struct ref *r)
 const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
+    if (emit_apart(x, axis)) return emit_end(x, axis);
     return x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
@@ -101,9 +102,9 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (s->rank != 2 || dtype_bytes(x->l->array[to->of].dtype) == 2) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
-    if (!both) return false;
-    const char *rows = emit_range(x, row), *to_row = emit_stride(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, emit_corner(x, s, from), emit_stride(x, from, row), rows,
+    if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
+    const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
+    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);", widens ? "_widened" : "", x->suffix, emit_corner(x, s, from), emit_step(x, from, row), rows,
               emit_range(x, column), emit_corner(x, s, to), to_row);
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
@@ -133,7 +134,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
     struct ref second = *from;
     for (int k = 0; k < second.rank; k++)
-        if (ref_axis(from, k) == over) second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, 1), NULL);
+        if (ref_axis(from, k) == over) second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
     const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l), *one = emit_address(x, from),
                *two = emit_address(x, &second);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
@@ -189,21 +190,14 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s);
             emit_ids(x, s, false);
-            int known = x->ids;
-            if (s->ranges) {
-                emit_range_loop(x, s);
-                open_block(x);
-                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
-            } else if (!emit_tiled(x, s->axis) && !part) {
+            int known = x->ids, opened = 1;
+            if (!emit_tiled(x, s->axis) && !part) {
                 emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a);
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
             } else {
-                /* the end is the loop's own: another over the same axis may follow in the block */
-                emit_line(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a, a,
-                          a, (long long)s->step);
-                open_block(x);
-                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+                opened = emit_tile_loops(x, s);
+                x->stride[s->axis] = stmt_stride(s);
             }
             emit_ids(x, s, true);
             if (s->when) emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
@@ -212,8 +206,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             x->cut[s->axis] &= !part;
             x->ids = known;
             x->in_window = in_window;
-            close_block(x);
-            if (s->ranges) close_block(x);
+            x->stride[s->axis] = 1;
+            for (; opened > 0; opened--) close_block(x);
             break;
         }
         case LOOPS_IF:

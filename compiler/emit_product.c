@@ -63,7 +63,7 @@ void emit_products(const struct emitter *x, struct text *out)
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
 {
     const struct array *a = &x->l->array[r->of];
-    if (!a->paired) return axis == over ? "2" : emit_stride(x, r, axis);
+    if (!a->paired) return axis == over ? "2" : emit_step(x, r, axis);
     return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
 }
 
@@ -99,12 +99,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
                                                                                : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
         {"a", input, emit_corner(x, s, row)},
-        {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_stride(x, row, s->axes[0])},
-        {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_stride(x, row, s->axis)},
+        {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
+        {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},
         {"b", input, emit_corner(x, s, lane)},
-        {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_stride(x, lane, s->axis)},
+        {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis)},
         {"c", output, emit_corner(x, s, to)},
-        {"c_row", size, emit_stride(x, to, s->axes[0])},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
         {"then", size, arena_printf(arena, "%d", then)},
         {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},

@@ -1,4 +1,4 @@
-/* Loops over the union of several ranges as C, tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
+/* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
    lists, and unions that they are a part of, lie behind the tiles in the thread's workspace. */
 #include "compiler.h"
 
@@ -174,9 +174,17 @@ static bool uses_own(const struct emitter *x, const struct stmt *s)
     return uses;
 }
 
-void emit_range_loop(struct emitter *x, const struct stmt *s)
+static void open_loop(struct emitter *x, int *opened, const char *head)
 {
-    const char *a = x->m->axis[s->axis].name, *name = arena_printf(x->m->arena, "%s_range", a);
+    emit_line(x, "%s", head);
+    x->indent += 4;
+    ++*opened;
+}
+
+/* Several ranges, one after the other: declares their union and begins the loop over it. */
+static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
+{
+    const char *a = x->m->axis[s->axis].name;
     emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
     emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
@@ -185,8 +193,60 @@ void emit_range_loop(struct emitter *x, const struct stmt *s)
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
-    emit_line(x, "for (int64_t part = 0; part < %ss; part++) {", name);
-    x->indent += 4;
-    emit_line(x, "const int64_t %s_end = %s[part].to;", a, name);
-    emit_line(x, "for (int64_t %s0 = %s[part].from; %s0 < %s_end; %s0 += %lld) {", a, name, a, a, a, (long long)s->step);
+    open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t part = 0; part < %ss; part++) {", name));
+}
+
+/* Tiles of indices that are a period apart, for each of the run's residues. */
+static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
+    long long period = (long long)s->period, far = (long long)(s->step * s->period);
+    emit_line(x, "/* every %lldth of %s from the first with the remainder %s on%s */", period, a, phase, s->run > 1 ? ", and the next ones" : "");
+    if (s->run > 1) {
+        open_loop(x, opened, arena_printf(arena, "for (int64_t %s_next = 0; %s_next < %lld; %s_next++) {", a, a, (long long)s->run, a));
+        phase = arena_printf(arena, "%s + %s_next", phase, a);
+    }
+    emit_line(x, "const int64_t %s_first = %s + floor_mod(%s - %s, %lld);", a, from, phase, strchr(from, ' ') ? arena_printf(arena, "(%s)", from) : from, period);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
+    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1, period);
+}
+
+/* Tiles of each period's run. */
+static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase), *first = strchr(from, ' ') ? arena_printf(arena, "(%s)", from) : from;
+    long long period = (long long)s->period, run = (long long)s->run;
+    emit_line(x, "/* of every %lld the %lld of %s from the remainder %s on */", period, run, a, phase);
+    emit_line(x, "const int64_t %s_run = %s - floor_mod(%s - (%s), %lld);", a, from, first, phase, period);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_run; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
+    emit_line(x, "const int64_t %s_to = least(%s_from + %lld, %s_end);", a, a, run, a);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = most(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
+    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
+}
+
+int emit_tile_loops(struct emitter *x, const struct stmt *s)
+{
+    struct arena *arena = x->m->arena;
+    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);
+    int opened = 0;
+    if (s->ranges) {
+        range_loop(x, s, name, &opened);
+        from = arena_printf(arena, "%s[part].from", name);
+        end = arena_printf(arena, "%s[part].to", name);
+    }
+    if (s->period) { /* the names are the loop's own: another over the same axis may follow in the block */
+        open_loop(x, &opened, "{");
+        emit_line(x, "const int64_t %s_end = %s;", a, end);
+        if (s->apart)
+            residue_loops(x, s, from, &opened);
+        else
+            run_loops(x, s, from, &opened);
+    } else {
+        open_loop(x, &opened,
+                  arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a, a, a, (long long)s->step));
+        emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+    }
+    return opened;
 }

@@ -133,7 +133,14 @@ static void decode(struct emitter *x, const struct chain *chain, const char *tur
         long long step = (long long)loop->step;
         if (x->m->axis[loop->axis].source == SIZE_CHUNKS)
             text_add(out, "    const int64_t %s = %s;\n", axis, rest);
-        else if (step > 1 && emit_tiled(x, loop->axis)) {
+        else if (loop->apart) { /* a tile for every remainder, then further on */
+            long long period = (long long)loop->period, far = step * period;
+            text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n", size, far - 1, far, period, rest);
+            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = least(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n", axis,
+                     period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
+            size = "tiles";
+        } else if (step > 1 && emit_tiled(x, loop->axis)) {
             text_add(out, "    const int64_t tiles = (%s + %lld) / %lld, %s0 = (tiles - 1 - %s %% tiles) * %lld, %s1 = least(%s0 + %lld, %s);\n", size,
                      step - 1, step, axis, rest, step, axis, axis, step, size);
             size = "tiles";
@@ -317,6 +324,14 @@ static void phases(struct emitter *x, struct text *out)
 
 /* ---- all of them ---- */
 
+int64_t emit_tasks_apart(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t apart = 1;
+    for (int k = 0; k < heads.loops; k++) apart *= stmt_stride(heads.loop[k]);
+    return apart;
+}
+
 int64_t emit_tasks_of(const struct loops *l)
 {
     struct chain heads = chain_of(l->body);
@@ -331,7 +346,10 @@ int64_t emit_tasks_of(const struct loops *l)
 void emit_tasks(struct emitter *x, struct text *out)
 {
     struct chain heads = chain_of(x->l->body);
-    for (int k = 0; k < heads.loops; k++) x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
+    for (int k = 0; k < heads.loops; k++) {
+        x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
+        x->stride[heads.loop[k]->axis] = stmt_stride(heads.loop[k]);
+    }
     x->phases = emit_in_phases(x->l);
     if (x->phases) {
         phases(x, out);

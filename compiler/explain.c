@@ -25,6 +25,17 @@ static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
     }
 }
 
+/* Of every period the loop takes a run. */
+static void print_period(struct emitter *x, const struct stmt *s)
+{
+    const char *what = x->m->axis[s->axis].source == SIZE_N_K ? "keys" : "queries";
+    if (s->parallel)
+        printf("  a tile has queries that are %lld positions apart, as these see the same keys\n", (long long)s->period);
+    else if (s->period)
+        printf("  of every %lld %s only the %s%lld from the remainder %s on, %s\n", (long long)s->period, what, s->run > 1 ? "" : "one, ", (long long)s->run,
+               emit_integer(x, s->phase), s->apart ? "those of one remainder at a time" : "one run at a time");
+}
+
 static void print_loops(const struct compilation *c, const struct stmt *s)
 {
     struct emitter x = {.c = c, .l = c->loops, .m = c->loops->module};
@@ -37,6 +48,7 @@ static void print_loops(const struct compilation *c, const struct stmt *s)
             printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_integer(&x, s->from));
             printf("  up to (not with) %s, %lld at a time\n", emit_integer(&x, s->to), (long long)s->step);
         }
+        if (s->period) print_period(&x, s);
         if (s->when) printf("  a tile of keys is left out unless %s\n", emit_integer(&x, s->when));
         if (s->op == LOOPS_IF && s->where) printf("  a tile of keys is tested against the mask only if %s\n", emit_integer(&x, s->where));
         if (s->op == LOOPS_IF && s->ranges) {
@@ -162,7 +174,7 @@ static void explain_costs(const struct product *p, const struct costs *costs)
         printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle, so memory bounds what has less than %.0f FLOPs of work a byte\n", target->name,
                peak, bandwidth, peak / bandwidth);
     }
-    printf("  %9s  %-9s  %10s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "work", "bytes", "FLOPs a byte", "bound by",
+    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful", "work", "bytes", "FLOPs a byte", "bound by",
            costs->machine ? "  expected" : "");
     bool exact = true, ids = false;
     for (int k = 0; k < costs->lengths.count; k++) {
@@ -175,12 +187,15 @@ static void explain_costs(const struct product *p, const struct costs *costs)
         count_work(c, &size, costs->document, cache, &counts);
         struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1);
         double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops, counts.work, counts.bytes,
-               counts.flops / counts.bytes, memory ? "memory" : "compute");
+        char share[16] = "-";
+        if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops,
+               counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? bench_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
-    printf("  FLOPs are those of products; work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of\n"
+    printf("  FLOPs are those of products of the pairs that the mask leaves. Visited are the pairs that the loops compute, which is what work and bytes are of,\n"
+           "  and useful those of them that the mask leaves. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of\n"
            "  queries where those that a query sees are more than %lld bytes.\n",
            (long long)cache);
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;

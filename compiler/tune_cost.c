@@ -20,11 +20,10 @@ double schedule_cycles(const struct product *p, const struct target *t, const st
     struct counts counts;
     count_work(c, &size, document, machine_cache(), &counts);
     struct roofline roofline = roofline_of(c, &size, &counts, shape->threads);
-    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q, k = (double)c->tile_k;
-    /* sums come and go once for every tile of keys, keys once for every tile of queries; half a tile is computed in vain at the mask's edge */
-    double moved = counts.pairs * (2 * E / k + (D + E) / q) * MOVE;
-    double edge = (double)(size.batch * size.kv_heads * size.members * size.n_q) * (fmin(q, k) / 2) * 2 * (D + E) * (counts.exact ? 0.5 : 1);
+    double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q;
+    /* sums come and go once for every tile of keys, keys once for every tile of queries */
+    double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
     double over = (double)loops_bytes(c->loops) / (double)t->l2_bytes;
-    roofline.work = (roofline.work + moved + edge) * (1 + OUTSIDE * fmax(0, over - 1));
+    roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));
     return roofline_seconds(&roofline, nominal_peak(t, p->spec->dtype), NOMINAL_BANDWIDTH, NULL);
 }

@@ -423,6 +423,11 @@ struct stmt {
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
+    /* FOR, period > 0: only the indices x for which floormod(x - phase, period) < run. `apart`: a range holds up to `step` of them that are `period` apart,
+       one residue after the other, and what is inside runs over these alone; else neighbours. */
+    int64_t period, run;
+    const struct expr *phase; /* in SIZE, LO, HI */
+    bool apart;
     const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in all */
     int64_t step;
     bool parallel;
@@ -467,6 +472,8 @@ bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
+/* From one index of the range of a FOR to the next. */
+int64_t stmt_stride(const struct stmt *s);
 /* Whether both are MAPs over the same axes in the same order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */

@@ -113,6 +113,11 @@ int64_t loops_bytes(const struct loops *l)
     return l->workspace + l->shared + loops_slots(l) * l->slot;
 }
 
+int64_t stmt_stride(const struct stmt *s)
+{
+    return s->apart ? s->period : 1;
+}
+
 bool stmt_writes(const struct stmt *s, int a)
 {
     for (int k = 0; k < s->assigns; k++)

@@ -13,6 +13,7 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
+    int64_t stride[MAX_AXES];       /* between neighbours in the current range of an axis */
     double **data;                  /* by array */
     int64_t (*extent)[MAX_RANK];    /* by array */
     int64_t *elements;              /* by array */
@@ -23,6 +24,11 @@ struct machine {
     struct visits *visits;   /* only counting: no data, and nothing is run but loops */
     const char *error;
 };
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return (a % b + b) % b;
+}
 
 static void fail(struct machine *e, const char *message)
 {
@@ -71,6 +77,18 @@ static int64_t origin(const struct machine *e, const struct array *a, int k)
     return source != SIZE_CONSTANT || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
+/* How many indices the current range of an axis holds. */
+static int64_t count_of(const struct machine *e, int axis)
+{
+    return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
+}
+
+/* How far apart the indices of neighbouring elements along an array's axis are: tiles hold no others. */
+static int64_t spread(const struct machine *e, const struct array *a, int k)
+{
+    return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
+}
+
 /* Where the reference points at the current index, or -1 outside the array. */
 static int64_t locate(struct machine *e, const struct ref *r)
 {
@@ -78,7 +96,7 @@ static int64_t locate(struct machine *e, const struct ref *r)
     const struct array *a = &e->loops->array[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
-        int64_t extent = e->extent[r->of][k], sub = expr_eval_int(r->sub[k], &env) - origin(e, a, k);
+        int64_t extent = e->extent[r->of][k], sub = (expr_eval_int(r->sub[k], &env) - origin(e, a, k)) / spread(e, a, k);
         if (sub < 0 || sub >= extent) return -1;
         at = at * extent + sub;
     }
@@ -103,14 +121,15 @@ static struct access access_over(struct machine *e, const struct ref *r, uint32_
         int axis = ref_axis(r, k);
         int64_t extent = e->extent[r->of][k], first, last;
         if (axis >= 0 && nest >> axis & 1) {
-            first = e->lo[axis] - origin(e, a, k);
-            last = e->hi[axis] - 1 - origin(e, a, k);
-            x.step[axis] += stride;
+            int64_t apart = e->stride[axis] / spread(e, a, k);
+            first = (e->lo[axis] - origin(e, a, k)) / spread(e, a, k);
+            last = first + (count_of(e, axis) - 1) * apart;
+            x.step[axis] += stride * apart;
         } else if (expr_axes(r->sub[k]) & nest) {
             x.straight = false;
             return x;
         } else
-            first = last = expr_eval_int(r->sub[k], &env) - origin(e, a, k);
+            first = last = (expr_eval_int(r->sub[k], &env) - origin(e, a, k)) / spread(e, a, k);
         if (first < 0 || last >= extent) x.straight = false;
         x.base += first * stride;
         stride *= extent;
@@ -122,7 +141,7 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
 {
     if (!x->straight) return locate(e, x->ref);
     int64_t at = x->base;
-    for (int k = 0; k < rank; k++) at += (e->index[axes[k]] - e->lo[axes[k]]) * x->step[axes[k]];
+    for (int k = 0; k < rank; k++) at += (e->index[axes[k]] - e->lo[axes[k]]) / e->stride[axes[k]] * x->step[axes[k]];
     return at;
 }
 
@@ -158,7 +177,7 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 {
     for (int k = rank - 2; k >= -1; k--) {
         int axis = axes[k >= 0 ? k : rank - 1];
-        if (++e->index[axis] < e->hi[axis]) return true;
+        if ((e->index[axis] += e->stride[axis]) < e->hi[axis]) return true;
         e->index[axis] = e->lo[axis];
     }
     return false;
@@ -254,7 +273,7 @@ static bool grow_sums(struct machine *e, int64_t lanes)
 static void check_terms(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
-    for (int64_t t = e->lo[s->axis]; t < e->hi[s->axis] && !e->error; t++) {
+    for (int64_t t = e->lo[s->axis]; t < e->hi[s->axis] && !e->error; t += e->stride[s->axis]) {
         e->index[s->axis] = t;
         element(e, row, 3, axes, true);
         element(e, lane, 3, axes, true);
@@ -266,25 +285,25 @@ static void run_dot(struct machine *e, const struct stmt *s)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
     int row_axis = axes[0], lane_axis = axes[1], over = axes[2];
-    int64_t lanes = e->hi[lane_axis] - e->lo[lane_axis], terms = e->hi[over] - e->lo[over];
+    int64_t lanes = count_of(e, lane_axis), terms = count_of(e, over), rows = 0;
     if (!first_point(e, 2, axes) || !grow_sums(e, lanes)) return;
     uint32_t nest = nest_of(s) | UINT32_C(1) << over;
     struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest), to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
     bool straight = row.straight && lane.straight;
-    for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error; e->index[row_axis]++) {
+    for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error; e->index[row_axis] += e->stride[row_axis]) {
         for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
-        const double *x = row.data + row.base + (e->index[row_axis] - e->lo[row_axis]) * row.step[row_axis];
+        const double *x = row.data + row.base + rows++ * row.step[row_axis];
         for (int64_t t = 0; t < terms && straight; t++) {
             const double *y = lane.data + lane.base + t * lane.step[over];
             double value = x[t * row.step[over]];
             for (int64_t n = 0; n < lanes; n++) e->sum[n] += value * y[n * lane.step[lane_axis]];
         }
         for (int64_t n = 0; n < lanes && !e->error; n++) {
-            e->index[lane_axis] = e->lo[lane_axis] + n;
+            e->index[lane_axis] = e->lo[lane_axis] + n * e->stride[lane_axis];
             if (!straight || e->sum[n] != e->sum[n]) check_terms(e, s, &row, &lane);
             for (int64_t t = 0; t < terms && !straight && !e->error; t++) {
-                e->index[over] = e->lo[over] + t;
+                e->index[over] = e->lo[over] + t * e->stride[over];
                 e->sum[n] += row.data[access_at(e, &row, 3, axes)] * lane.data[access_at(e, &lane, 3, axes)];
             }
             e->index[over] = e->lo[over];
@@ -390,7 +409,7 @@ static bool is_member(struct machine *e, const struct stmt *s, struct members *u
 static bool outside(struct machine *e, const struct stmt *s)
 {
     struct members u = members_of(e, s);
-    for (int64_t x = e->lo[s->axis]; x < e->hi[s->axis]; x++)
+    for (int64_t x = e->lo[s->axis]; x < e->hi[s->axis]; x += e->stride[s->axis])
         if (!is_member(e, s, &u, x)) return true;
     return false;
 }
@@ -407,7 +426,7 @@ static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
     for (int a = 0; a < e->module->axes; a++)
-        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS) count *= e->hi[a] - e->lo[a];
+        if (e->module->axis[a].source != SIZE_CONSTANT && e->module->axis[a].source != SIZE_CHUNKS) count *= count_of(e, a);
     return count;
 }
 
@@ -439,21 +458,46 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     if (!s->where || any_point(e, s->where)) run_body(e, s->body);
 }
 
+/* The tiles of the indices from <= x < to, all of them or those of a period's run. */
+static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
+{
+    int64_t step = s->window ? WINDOW : s->step, stride = stmt_stride(s), end;
+    for (int64_t x = from; x < to && !e->error; x = end) {
+        if (__builtin_mul_overflow(step, stride, &end) || __builtin_add_overflow(x, end, &end)) end = to;
+        int64_t last = end - stride + 1;
+        run_tile(e, s, x, last < to ? last : to);
+    }
+}
+
+static void run_period(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
+{
+    const struct environment env = environment(e, NULL);
+    int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from, s->period); /* of the first run that begins at `from` or after it */
+    if (s->apart) {
+        for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
+        return;
+    }
+    for (int64_t x = from + phase - s->period; x < to; x += s->period)
+        run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
+}
+
 static void run_for(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
     struct members u = members_of(e, s);
-    int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, end, lo = e->lo[s->axis], hi = e->hi[s->axis];
-    for (int64_t x = from; x < limit && !e->error;) {
+    int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, lo = e->lo[s->axis], hi = e->hi[s->axis];
+    e->stride[s->axis] = stmt_stride(s);
+    for (int64_t x = from; x < limit && !e->error; x = to) {
         if (s->ranges) { /* the next run of members */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }
-        for (; x < to && !e->error; x = end) {
-            if (__builtin_add_overflow(x, s->window ? WINDOW : s->step, &end) || end > to) end = to;
-            run_tile(e, s, x, end);
-        }
+        if (s->period)
+            run_period(e, s, x, to);
+        else
+            run_tiles(e, s, x, to);
     }
+    e->stride[s->axis] = 1;
     e->lo[s->axis] = lo;
     e->hi[s->axis] = hi;
 }
@@ -524,6 +568,7 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l)};
     if (e.error) return e.error;
     for (int a = 0; a < l->module->axes; a++) {
+        e.stride[a] = 1;
         e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
         if (e.size[a] < 1) return arena_printf(l->module->arena, "axis '%s' is empty", l->module->axis[a].name);
     }
@@ -548,7 +593,10 @@ const char *loops_visits(const struct loops *l, const struct problem_size *size,
 {
     struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l), .visits = out};
     *out = (struct visits){0, 0, 0};
-    for (int a = 0; a < l->module->axes; a++) e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
+    for (int a = 0; a < l->module->axes; a++) {
+        e.stride[a] = 1;
+        e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
+    }
     if (!e.error) run_body(&e, l->body);
     return e.error;
 }

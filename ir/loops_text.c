@@ -71,6 +71,11 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " window");
     else
         text_add(out, " step %lld%s", (long long)s->step, s->parallel ? " parallel" : "");
+    if (s->period) {
+        text_add(out, " period %lld run %lld phase ", (long long)s->period, (long long)s->run);
+        print_expr(l, s, s->phase, out);
+        text_add(out, "%s", s->apart ? " apart" : "");
+    }
     if (s->ranges) text_add(out, " in");
     ranges_print(l, s, out);
     if (s->where) {
@@ -275,6 +280,14 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
         reader_expect(r, "step");
         s->step = reader_int(r, 1);
         s->parallel = reader_take(r, "parallel");
+    }
+    if (reader_take(r, "period")) {
+        s->period = reader_int(r, 1);
+        reader_expect(r, "run");
+        s->run = reader_int(r, 1);
+        reader_expect(r, "phase");
+        s->phase = reader_expr(r);
+        s->apart = reader_take(r, "apart");
     }
     if (reader_take(r, "in")) ranges_read(r, s);
     if (reader_take(r, "where")) s->where = reader_expr(r);

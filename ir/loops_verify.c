@@ -132,6 +132,21 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
 
 /* ---- statements ---- */
 
+/* The indices that a FOR takes of each period. */
+static const char *check_period(const struct scope *c, const struct stmt *s)
+{
+    const struct allowed bounds = {.ranges = true};
+    if (s->period == 0) return s->apart ? "its indices are apart without a period" : NULL;
+    if (s->period < 1 || s->run < 1 || s->run > s->period || !s->phase) return "its period has no such run";
+    enum size_source source = c->module->axis[s->axis].source;
+    if (source != SIZE_N_Q && source != SIZE_N_K) return "only queries and keys have periods";
+    if (s->parallel && (!s->apart || s->run < s->period)) return "a parallel for leaves out some of its period";
+    const char *wrong = expr_check(c->module, s->phase, &bounds);
+    if (wrong) return complaint(c, "in its phase: %s", wrong);
+    bool own = expr_uses(s->phase, expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(s->phase, expr_leaf(c->module, EXPR_HI, s->axis));
+    return own || s->phase->type != TYPE_INT ? "its phase is not an integer of other axes" : NULL;
+}
+
 static const char *check_for(const struct scope *c, const struct stmt *s)
 {
     const char *name = c->module->axis[s->axis].name;
@@ -148,7 +163,9 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) || expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which is what they make", name);
     }
-    const char *wrong = ranges_check(c->module, s);
+    const char *wrong = check_period(c, s);
+    if (wrong) return wrong;
+    wrong = ranges_check(c->module, s);
     if (wrong) return complaint(c, "in its ranges: %s", wrong);
     wrong = s->where ? where_check(c->module, s->where, &region) : NULL;
     if (wrong) return complaint(c, "in its region: %s", wrong);
@@ -287,7 +304,8 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;
     const struct allowed anything = {.operands = s->operands, .index = UINT32_MAX, .ranges = true};
-    const struct expr *expr[4] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL, s->where, s->when};
+    bool loop = s->op == LOOPS_FOR;
+    const struct expr *expr[] = {loop ? s->from : NULL, loop ? s->to : NULL, loop && s->period ? s->phase : NULL, s->where, s->when};
     const char *wrong = axes_check(m, s->rank, s->axes);
     if (wrong) return wrong;
     if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
@@ -296,7 +314,7 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
     if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
     if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges)) return "it lacks a bound or a condition";
-    for (int k = 0; k < 4; k++)
+    for (size_t k = 0; k < sizeof expr / sizeof *expr; k++)
         if (expr[k] && (wrong = expr_check(m, expr[k], &anything))) return wrong;
     for (int k = 0; k < s->operands + s->assigns; k++) {
         const struct ref *r = k < s->operands ? &s->operand[k] : &s->assign[k - s->operands].to;

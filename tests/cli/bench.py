@@ -16,7 +16,7 @@ from suite import Failure, check
 QUICK = ('--time', '0', '--quiet')   # one call of each
 CASES = []
 FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s flops gflops peak_gflops share_of_peak pairs '
-          'pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes would_take_s').split()
+          'visited pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes would_take_s').split()
 
 
 def case(function):
