@@ -461,6 +461,7 @@ struct emitter {
     struct product_function **products; /* a list that the compilations for a target share */
     bool uses_dot, uses_rest; /* products; sums that keep what rounding leaves over */
     bool uses_paired; /* products of pairs of bf16 */
+    int64_t region_keys, region_pairs; /* that products over a region sum over, at most; the latter in pairs of bf16 */
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
     bool uses_lane_sum, uses_slope;
@@ -527,6 +528,8 @@ extern const char emit_ids_functions[];
 int64_t ranges_workspace(const struct compilation *c);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
+/* The array `to` of masks says in which lanes of the axis the region holds, for the other axes as they stand. */
+void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);
 /* A number of the emitted type (`narrow`: float), the shortest that reads back; the sign of a binary operator, or NULL. */

@@ -414,6 +414,8 @@ static void one_block(const struct compilation *const *c, int count, const char 
         shared.uses_lane_sum |= x.uses_lane_sum;
         shared.uses_slope |= x.uses_slope;
         shared.uses_paired |= x.uses_paired;
+        if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
+        if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, t->multiplies_bf16 ? " with products of bf16" : "",
              strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");

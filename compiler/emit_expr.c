@@ -590,6 +590,26 @@ static void fold_lanes(struct nest *n)
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
 }
 
+void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to)
+{
+    struct arena *arena = x->m->arena;
+    const struct stmt s = {.op = LOOPS_MAP, .rank = 1, .axes = {lane}};
+    struct nest nest = {.x = x, .s = &s, .lane = lane, .depth = {x->indent, x->indent + 4, x->indent + 4}, .exprs = x->m->exprs}, *n = &nest;
+    size_t exprs = (size_t)x->m->exprs;
+    n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
+    n->term = arena_alloc(arena, exprs * sizeof *n->term);
+    n->count = arena_alloc(arena, exprs * sizeof *n->count);
+    count_parents(n, region);
+    struct term t = as_bool(n, term_of(n, region, LEVEL_LANE));
+    const char *name = x->m->axis[lane].name, *holds = t.vector ? as_mask(n, t) : format(n, "(mask_%s){0} - (%s)", x->suffix, t.c);
+    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", name, name, emit_range(x, lane), name, x->lanes);
+    text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
+    emit_line(x, "    %s[%s / %d] = %s;", to, name, x->lanes, holds);
+    emit_line(x, "}");
+    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+}
+
 /* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where all others are inside of
    them, so that it can stay in a register; -1 when the axes lie otherwise, or when nothing is summed. */
 static int kept_outside(const struct stmt *s, const struct assign *a)

@@ -222,6 +222,43 @@ static const char add[] = "/* *sum becomes *sum * factor + x; *rest carries what
                           "    store_@(sum, new);\n"
                           "}\n";
 
+/* Bits of the exponent that are all set carry into the sign. */
+static const char finite[] = "typedef $WORD bits_$KIND@ __attribute__((vector_size($BYTES), aligned(sizeof($IN)), may_alias));\n"
+                             "typedef $WORD bit_$KIND@ __attribute__((may_alias));\n"
+                             "/* Whether none of these numbers is infinite or NaN. */\n"
+                             "$TARGET APART int finite_$KIND@(const $IN *p, int64_t row, int64_t rows, int64_t columns)\n"
+                             "{\n"
+                             "    bits_$KIND@ found = {0};\n"
+                             "    $WORD one = 0;\n"
+                             "    for (int64_t r = 0; r < rows; r++, p += row) {\n"
+                             "        int64_t c = 0;\n"
+                             "        for (; c + $WORDS <= columns; c += $WORDS) found |= (*(const bits_$KIND@ *)(const void *)(p + c) & $LARGEST) + $CARRY;\n"
+                             "        for (; c < columns; c++) one |= (*(const bit_$KIND@ *)(const void *)(p + c) & $LARGEST) + $CARRY;\n"
+                             "    }\n"
+                             "    for (int k = 0; k < $WORDS; k++) one |= found[k];\n"
+                             "    return one <= $LARGEST;\n"
+                             "}\n";
+static const char add_seen[] =
+    "/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */\n"
+    "$TARGET APART void add_seen_@(int64_t rows, $REAL *sum, int64_t sum_row, const $REAL *values, int64_t step, const $REAL *weights, const mask_@ *seen, int64_t lanes)\n"
+    "{\n"
+    "    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)\n"
+    "        for (int64_t x = 0; x < lanes && !finite_@(values, 0, 1, 1); x += $LANES)\n"
+    "            store_@(sum + x, pick_@(seen[x / $LANES], load_@(sum + x) + *values * load_@(weights + x), load_@(sum + x)));\n"
+    "}\n\n";
+static const char add_seen_paired[] =
+    "/* The same of pairs of bf16; `second`: which of its pair a weight is. */\n"
+    "$TARGET APART void add_seen_paired_@(int64_t rows, $REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step, const uint16_t *weights, int64_t second,\n"
+    "    const mask_@ *seen, int64_t lanes)\n"
+    "{\n"
+    "    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)\n"
+    "        for (int64_t x = 0; x < lanes && !finite_paired_@(values, 0, 1, 1); x += $LANES) {\n"
+    "            const mask_@ pair = load_paired_@(weights + 2 * x), value = (mask_@){0} + (int32_t)((uint32_t)*values << 16);\n"
+    "            const vec_@ weight = (vec_@)(second ? pair & -65536 : pair << 16);\n"
+    "            store_@(sum + x, pick_@(seen[x / $LANES], load_@(sum + x) + (vec_@)value * weight, load_@(sum + x)));\n"
+    "        }\n"
+    "}\n\n";
+
 static const char block[] =
     "/* c[r][x] = sum over t of a[r][t] * b[t][x]$SAYS for up to $ROWS rows and `vectors` vectors of x, the sums in registers;\n"
     "   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */\n"
@@ -272,6 +309,20 @@ static const char block[] =
     "    if (then == 0)\n"
     "        for (int64_t t = part; t < steps; t += part)\n"
     "            dot_part_$KIND@(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1$BY_ARGUMENT, NULL$REST_NULL);\n"
+    "}\n";
+/* Row by row, for a copy of few numbers. Of pairs, the last is whole. */
+static const char dot_finite[] =
+    "\n/* The same with 0 for what is infinite or NaN in a. */\n"
+    "$TARGET INLINE void dot_finite_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
+    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
+    "{\n"
+    "    $IN row[$MOST];\n"
+    "    (void)odd;\n"
+    "    for (int64_t r = 0; r < rows; r++, a += a_row) {\n"
+    "        for (int64_t t = 0; t < steps; t++)\n"
+    "            for (int k = 0; k < $PAIR; k++) row[$PAIR * t + k] = finite_$KIND@(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;\n"
+    "        dot_$KIND@(vectors, lanes, 1, $ODD, steps, row, 0, $PAIR, b, b_step, c + r * c_row, c_row, then$BY_ARGUMENT, factor$REST_ROW);\n"
+    "    }\n"
     "}\n";
 /* Pairs of bf16: 32 bits, the first in the lower half. They are sums' own instructions, so here the code is the processor's. */
 static const char paired[] = "typedef int32_t near_@ __attribute__((aligned(2), may_alias)); /* in memory, at any element */\n"
@@ -326,8 +377,9 @@ static const char *rest_argument(const struct emitter *x)
 /* The product of f32, or of pairs of bf16; `pairs`, so many bytes, are the keys of all functions. */
 static void products(struct emitter *x, const char *const *pairs, size_t bytes, bool of_bf16)
 {
-    enum { OWN = 28, MOST = 112 };
+    enum { OWN = 36, MOST = 120 };
     struct arena *arena = x->m->arena;
+    const int64_t most = of_bf16 ? x->region_pairs + x->region_pairs % 2 : x->region_keys;
     struct text cases = {0};
     for (int r = x->rows - 1; r > 0; r--)
         text_add(
@@ -347,13 +399,36 @@ static void products(struct emitter *x, const char *const *pairs, size_t bytes, 
                             "$BY_PARAMETER", of_bf16 ? ", const float by" : "",
                             "$BY_ARGUMENT",  of_bf16 ? ", by" : "",
                             "$BY_SUM",       of_bf16 ? " * by" : "",
-                            "$CASES",        cases.data ? cases.data : ""};
+                            "$CASES",        cases.data ? cases.data : "",
+                            "$MOST",         arena_printf(arena, "%lld", (long long)most),
+                            "$PAIR",         of_bf16 ? "2" : "1",
+                            "$ODD",          x->rows > 1 ? "1" : "0",
+                            "$REST_ROW",     x->uses_rest ? ", rest ? rest + r * c_row : NULL" : ""};
     const char *all[MOST];
     memcpy(all, own, sizeof own);
     memcpy(all + OWN, pairs, bytes);
     fill(x->out, block, all);
+    if (most) fill(x->out, dot_finite, all);
     text_add(x->out, "\n");
     text_free(&cases);
+}
+
+/* What products over a region call, for numbers, or for pairs of bf16. */
+static void regions(struct emitter *x, const char *const *pairs, size_t bytes, bool of_bf16)
+{
+    enum { OWN = 12, MOST = 112 };
+    bool narrow = x->m->dtype != DTYPE_F64;
+    const char *own[OWN] = {"$KIND",    of_bf16 ? "paired_" : "",
+                            "$IN",      of_bf16 ? "uint16_t" : x->real,
+                            "$WORDS",   arena_printf(x->m->arena, "%d", of_bf16 ? 2 * x->lanes : x->lanes),
+                            "$WORD",    of_bf16 ? "uint16_t" : narrow ? "uint32_t" : "uint64_t",
+                            "$LARGEST", of_bf16 ? "0x7fff" : narrow ? "0x7fffffff" : "UINT64_C(0x7fffffffffffffff)",
+                            "$CARRY",   of_bf16 ? "0x0080" : narrow ? "0x00800000" : "UINT64_C(0x0010000000000000)"};
+    const char *all[MOST];
+    memcpy(all, own, sizeof own);
+    memcpy(all + OWN, pairs, bytes);
+    fill(x->out, finite, all);
+    fill(x->out, of_bf16 ? add_seen_paired : add_seen, all);
 }
 
 void emit_vector_functions(struct emitter *x)
@@ -474,9 +549,11 @@ void emit_vector_functions(struct emitter *x)
     text_add(x->out, "\n");
     emit_lane_functions(x);
     if (x->uses_rest) fill(x->out, add, pairs);
+    if (x->region_keys) regions(x, pairs, sizeof pairs, false);
     if (x->uses_dot) products(x, pairs, sizeof pairs, false);
     if (x->uses_paired) {
         fill(x->out, paired, pairs);
+        if (x->region_pairs) regions(x, pairs, sizeof pairs, true);
         products(x, pairs, sizeof pairs, true);
     }
     text_free(&iota);
