@@ -244,6 +244,8 @@ int build_row_sum(struct builder *x, int v);
 struct ref build_at(struct builder *x, int v, int axis);
 /* The rows of v, its last axis called `axis`, times a matrix [axis, result] (any order, heads in front). */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
+/* x / sqrt(<x, x> + eps) for every row x of v, its last axis; a row of zeros stays one. */
+int build_unit_rows(struct builder *x, int v, double eps);
 /* Mean 0 and variance 1 over the last axis, then times the parameter AFFINE.weight plus AFFINE.bias where the name is not NULL. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* The weights [b g m i j] of prepared q and k; -1 after an error. (build_similarity.c) */
@@ -465,6 +467,7 @@ struct emitter {
     bool uses_widened;         /* vectors of 16-bit elements that are read */
     bool uses_transpose, uses_widening; /* copies that transpose; that widen, too */
     bool uses_lane_sum, uses_slope;
+    bool uses_nan;             /* min and max that keep NaN wherever it is */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */

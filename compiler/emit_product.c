@@ -104,7 +104,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const bool paired = weights->paired;
     const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix), *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
     const char *across = paired ? "2" : emit_stride(x, row, s->axes[0]), *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_stride(x, row, s->axis);
-    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : "1", *searched;
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
     if (paired) /* both of a pair are side by side */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
     else if (strcmp(across, "1") == 0)
@@ -115,8 +115,8 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     for (int k = 0; k < weights->rank; k++)
         if (weights->axes[k] == s->axis && weights->extent[k] > *most) *most = weights->extent[k];
     x->uses[EXPR_SELECT] = true;
-    emit_line(x, "if (__builtin_expect((%s) && !finite%s(%s, %s), 0)) { /* infinity and NaN reach only what sees them */", partial, kind,
-              emit_corner(x, s, row), searched);
+    emit_line(x, "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN reach only what sees them */",
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
     x->indent += 4;
     emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";

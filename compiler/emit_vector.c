@@ -43,6 +43,8 @@ static const char drawn[] = "/* for every a in the lanes: is b one of the number
                             "}\n";
 static const char maximum[] = "$TARGET INLINE vec_@ max_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(a < b), b, a); }\n";
 static const char minimum[] = "$TARGET INLINE vec_@ min_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b < a), b, a); }\n";
+static const char with_nan[] = "/* The same, and NaN stays as the second, too. */\n"
+                               "$TARGET INLINE vec_@ $NAME_nan_@(vec_@ a, vec_@ b) { return pick_@((mask_@)(b != b), b, $NAME_@(a, b)); }\n";
 static const char absolute[] = "$TARGET INLINE vec_@ abs_@(vec_@ x) { return (vec_@)((mask_@)x & $MAGNITUDE); }\n";
 
 static const char high_part[] = "/* The leading 12 bits of x: times a whole number up to 4096 they are exact. */\n"
@@ -528,6 +530,11 @@ void emit_vector_functions(struct emitter *x)
     if (uses[EXPR_DRAWN]) fill(x->out, drawn, pairs);
     if (uses[EXPR_MAX]) fill(x->out, maximum, pairs);
     if (uses[EXPR_MIN]) fill(x->out, minimum, pairs);
+    for (enum expr_op op = EXPR_MIN; op <= EXPR_MAX; op++) {
+        const char *named[sizeof pairs / sizeof *pairs + 2] = {"$NAME", expr_name(op)};
+        memcpy(named + 2, pairs, sizeof pairs);
+        if (x->uses_nan && uses[op]) fill(x->out, with_nan, named);
+    }
     if (x->uses_slope) fill(x->out, high_part, pairs);
     if (uses[EXPR_ABS]) fill(x->out, absolute, pairs);
     if (uses[EXPR_EXP2] || uses[EXPR_EXP]) fill(x->out, strstr(x->c->target->attribute, "avx512dq") ? exp2_dq : narrow ? exp2_f32 : exp2_f64, pairs);
