@@ -1,26 +1,16 @@
-"""One emitted kernel as a user has it: compiled with cc -O2 -fopenmp into a library, and called from NumPy."""
+"""An emitted kernel in a shared library, called with NumPy arrays; and what compiling one takes."""
 import ctypes
-import glob
 import os
 import platform
-import shutil
 
 import numpy as np
 
+import definitions
 from processor import missing_flags
-from suite import ROOT, check, execute
+from stored import HALVES, rounded
+from suite import ROOT, check
 
 RUNTIME = os.path.join(ROOT, 'runtime')
-ELEMENTS = {'f32': np.float32, 'f64': np.float64, 'f16': np.float16, 'bf16': np.uint16}
-
-
-class Strides(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'head', 'row')]
-
-
-class Problem(ctypes.Structure):
-    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(n, Strides) for n in 'q k v out'.split()] + [
-        ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t)]
 
 
 def best_target():
@@ -30,49 +20,72 @@ def best_target():
     return next((target for target in ('x86-64-v4', 'x86-64-v3') if not missing_flags(target)), 'generic')
 
 
-def stored(x, dtype):
-    """x as the kernel reads it; bf16 as the upper halves of floats, rounded."""
-    x = np.asarray(x)
-    if dtype != 'bf16':
-        return np.ascontiguousarray(x.astype(ELEMENTS[dtype])).reshape(x.shape)
-    bits = np.asarray(x, np.float32).view(np.uint32)
-    rounded = bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))
-    return (np.where(np.isfinite(x), rounded, bits) >> np.uint32(16)).astype(np.uint16)
+def runtime_sources():
+    return sorted(os.path.join(RUNTIME, f) for f in os.listdir(RUNTIME) if f.endswith('.c'))
+
+
+class Strides(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'head', 'row')]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(n, Strides) for n in ('q', 'k', 'v', 'out')] + [
+        ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 64)]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int), ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
+                ('random', ctypes.c_int)]
+
+
+class Description(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int), ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64),
+                ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t)] + [
+                    (n, ctypes.c_void_p) for n in ('params_size', 'params_init', 'workspace', 'forward')]
 
 
 class Kernel:
-    def __init__(self, attnc, spec_file, folder, target):
-        name = os.path.basename(spec_file)[:-5]
-        done = execute([attnc, spec_file, '-o', folder, '--target', target])
-        check(done.returncode == 0, 'attnc %s: exit status %d: %s' % (spec_file, done.returncode, done.stderr))
-        library = os.path.join(folder, name + '.so')
-        line = [shutil.which('gcc') or 'cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', library, os.path.join(folder, name + '.c'),
-                *sorted(glob.glob(RUNTIME + '/*.c')), '-lm']
-        done = execute(line, timeout=600)
-        check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
-        self.library, self.name = ctypes.CDLL(library), name
-        self.workspace = getattr(self.library, name + '_workspace')
-        self.workspace.restype = ctypes.c_size_t
-        with open(os.path.join(folder, name + '.h')) as f:
-            text = f.read()
-        self.members = [line.split('*')[1].split(';')[0] for line in text[text.index('struct %s_params {' % name):].split('\n')[1:] if line.startswith('    const ')
-                        ][:text[text.index('struct %s_params {' % name):].split('};')[0].count('    const ')]
-        self.dtype = next(d for d in ('bf16', 'f16', 'f64', 'f32') if ', %s. H is' % d in text)
+    """NAME_kernel of a shared library, called with NumPy arrays."""
 
-    def numbers(self, x):
-        return (x.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.dtype == 'bf16' else x
+    def __init__(self, path, name):
+        self.library = ctypes.CDLL(path)
+        self.about = Description.in_dll(self.library, name + '_kernel')
+        self.dtype = np.dtype(np.float64 if self.about.dtype == 3 else np.float32)
+        self.stored = {1: 'bf16', 2: 'f16'}.get(self.about.dtype)
+        self.workspace = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.about.workspace)
+        self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
 
-    def forward(self, arrays, q, k, v, threads=2):
-        """out, as it is stored. `arrays`: the parameters by name."""
-        wide = np.float64 if self.dtype == 'f64' else np.float32
-        given = {n.replace('.', '_'): np.ascontiguousarray(x if x.dtype == np.int32 else x.astype(wide)) for n, x in arrays.items()}
-        params = (ctypes.c_void_p * max(1, len(self.members)))(*[given[m].ctypes.data for m in self.members])
-        (batch, heads, n_q, _), (_, kv_heads, n_k, value_dim) = q.shape, v.shape
-        problem = Problem(batch=batch, heads=heads, kv_heads=kv_heads, n_q=n_q, n_k=n_k, threads=threads)
+    def __call__(self, P, q, k, v, threads=2):
+        q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v))
+        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))
-        space = np.empty(problem.workspace_bytes + 64, np.uint8)
-        out = np.zeros((batch, heads, n_q, value_dim), q.dtype)
-        at = ctypes.c_void_p(space.ctypes.data + -space.ctypes.data % 64)
-        error = getattr(self.library, self.name + '_forward')(ctypes.byref(problem), params, *[ctypes.c_void_p(x.ctypes.data) for x in (q, k, v, out)], at)
-        check(error == 0, 'forward returns %d' % error)
-        return out
+        memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
+        workspace = memory[-memory.ctypes.data % 64:]
+        params = (ctypes.c_char * max(1, self.about.params_bytes))()
+        keep = []
+        for n in range(self.about.params):
+            param = self.about.param[n]
+            keep.append(np.ascontiguousarray(P[param.name.decode()], {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
+            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
+        out = self.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.dtype))
+        error = self.forward(ctypes.byref(problem), params if self.about.params else None,
+                             q.ctypes.data, k.ctypes.data, v.ctypes.data, out.ctypes.data, workspace.ctypes.data)
+        check(error == 0, 'forward returned %d' % error)
+        return self.as_numbers(out)
+
+    def as_stored(self, x):
+        if self.stored == 'bf16':
+            return (rounded(x, 'bf16').view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return x.astype(np.float16) if self.stored else x
+
+    def as_numbers(self, x):
+        if self.stored == 'bf16':
+            return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return x.astype(self.dtype)
+
+
+def inputs(spec, H, G, n_q, n_k, B, seed, folder):
+    definitions.make_inputs(spec, folder, H, G, n_q, n_k, B, seed)
+    P = {n: (rounded(x, spec['dtype']) if n in 'qkv' and spec['dtype'] in HALVES else x).astype(np.float64) if x.dtype.kind == 'f' else x
+         for n, x in definitions.read_dir(folder).items()}
+    return P, P.pop('q'), P.pop('k'), P.pop('v')
