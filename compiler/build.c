@@ -8,16 +8,6 @@
 
 /* ---- preparing q and k: each step makes a new value over the same axes, the last of which is d ---- */
 
-static int l2norm(struct builder *x, const struct prepare *step, int v)
-{
-    struct value like = x->g->value[v];
-    int square = build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0)));
-    int total = build_row_sum(x, square);
-    int inverse = build_map_over(x, &like, like.rank - 1, 1, &total,
-                                 build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, build_add(x, build_operand(x, 0), build_real(x, step->eps)))));
-    return build_map_over(x, &like, like.rank, 2, (int[]){v, inverse}, build_mul(x, build_operand(x, 0), build_operand(x, 1)));
-}
-
 /* Sines are good up to angles of about 10^6 and useless from 10^15 on. */
 static const double MOST_TURN = 1e6;
 
@@ -63,7 +53,7 @@ static int prepare(struct builder *x, int v, bool query)
         x->at = step->at;
         switch (step->kind) {
         case PREPARE_LAYERNORM: v = build_layernorm(x, v, step->eps, !step->affine ? NULL : query ? "q_norm" : "k_norm"); break;
-        case PREPARE_L2NORM: v = l2norm(x, step, v); break;
+        case PREPARE_L2NORM: v = build_unit_rows(x, v, step->eps); break;
         case PREPARE_ROPE: v = rope(x, step, v, query ? build_query_position(x) : build_index_of(x, x->j), query ? x->i : x->j); break;
         case PREPARE_SCALE:
             if (query) {

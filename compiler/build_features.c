@@ -62,8 +62,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_RELU: list[0] = map_of(x, v, above_zero(x, o->eps)); return 1;
     case FEATURE_SQUARED_RELU: list[0] = map_of(x, v, expr_power(x->m, above_zero(x, 0), 2)); return 1;
     case FEATURE_TAYLOR1: /* besides the 1 */
-        squares = row_squares(x, v);
-        list[0] = map_of_both(x, v, map_of(x, squares, build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, a))), build_mul(x, a, b));
+        list[0] = build_unit_rows(x, v, o->eps);
         return 1;
     case FEATURE_HEDGEHOG: {
         int c = build_axis(x, "c", x->spec->head_dim);

@@ -245,6 +245,8 @@ int build_row_sum(struct builder *x, int v);
 struct ref build_at(struct builder *x, int v, int axis);
 /* The rows of v, its last axis called `axis`, times a matrix [axis, result] (any order, heads in front). */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
+/* x / sqrt(<x, x> + eps) for every row x of v, its last axis; a row of zeros stays one. */
+int build_unit_rows(struct builder *x, int v, double eps);
 /* Mean 0 and variance 1 over the last axis, then times the parameter AFFINE.weight plus AFFINE.bias where the name is not NULL. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* The weights [b g m i j] of prepared q and k; -1 after an error. (build_similarity.c) */
@@ -503,6 +505,7 @@ struct emitter {
     int unroll;                /* vectors of a map at a time */
     struct product_function **products; /* a list that the compilations for a target share */
     bool compensated; /* some sums keep what rounding leaves over */
+    int64_t region_keys, region_pairs; /* that products over a region sum over, at most; the latter in pairs of bf16 */
     struct text *out;
     int indent, temporaries;
     bool task_axis[MAX_AXES]; /* axes that the task number fixes */
@@ -567,6 +570,8 @@ extern const char emit_ids_functions[];
 int64_t ranges_workspace(const struct compilation *c);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
+/* The array `to` of masks says in which lanes of the axis the region holds, for the other axes as they stand. */
+void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
 /* An expression in SIZE, LO, HI (and INDEX of axes with their own variable) as C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);
 /* A number of the emitted type (`narrow`: float), the shortest that reads back; the sign of a binary operator, or NULL. */

@@ -148,7 +148,9 @@ void emit_header(const struct product *p, const char *command, struct text *out)
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. */\n",
+    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. With threads = 0 they serve one for\n"
+                  "   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into\n"
+                  "   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */\n",
              by_length(p->version, p->versions) ? " and every one with fewer keys" : "", by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
@@ -416,6 +418,8 @@ static void one_block(const struct compilation *const *c, int count, const char 
         x.unroll = c[k]->unroll;
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
+        if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
+        if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
              strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors) : "");
@@ -600,7 +604,13 @@ static void entry_points(const struct emission *e, struct text *out)
     text_add(
         out,
         "/* ==== the interface ==== */\n"
-        "static int thread_count(const struct attn_problem *p)\n{\n    if (p->threads > 0) return p->threads;\n#ifdef _OPENMP\n    return omp_get_max_threads();\n#else\n    return 1;\n#endif\n}\n\n");
+        "/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves\n"
+        "   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */\n"
+        "static size_t threads_served(const struct attn_problem *p)\n{\n    if (p->threads > 0) return (size_t)p->threads;\n"
+        "#ifdef _OPENMP\n    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());\n#else\n    return 1;\n#endif\n}\n\n"
+        "static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)\n{\n    if (p->threads > 0) return p->threads;\n"
+        "#ifdef _OPENMP\n    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);\n"
+        "    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));\n#else\n    (void)bytes_a_thread;\n    return 1;\n#endif\n}\n\n");
     if (phases)
         text_add(out, "/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked for. */\n"
                       "static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace, struct part *part)\n{\n"
@@ -617,7 +627,7 @@ static void entry_points(const struct emission *e, struct text *out)
                       "        for (int64_t x = 1; x < n; x++)\n            if (id[x] < id[x - 1]) return 1;\n    return 0;\n}\n\n");
     params_functions(c, out);
     if (lengths) most_bytes(e, out);
-    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n%s(size_t)thread_count(problem);\n}\n\n", name,
+    text_add(out, "size_t %s_workspace(const struct attn_problem *problem)\n{\n    if (!problem) return 0;\n%sthreads_served(problem);\n}\n\n", name,
              lengths ? "    return most_bytes_a_thread(problem->n_k) * "
                      : "    const struct version this = version(problem->n_k);\n    return bytes_a_thread(&this) * ");
     text_add(
@@ -636,12 +646,14 @@ static void entry_points(const struct emission *e, struct text *out)
     }
     text_add(out, "    if ((uintptr_t)workspace %% 64) return ATTN_EALIGN;\n");
     text_add(out,
-             "    const struct version this = version(call.p.n_k);\n    if (%s) return ATTN_EMACHINE;\n    const int threads = thread_count(problem);\n"
-             "    const size_t bytes = bytes_a_thread(&this);\n"
-             "    if (problem->workspace_bytes && problem->workspace_bytes < %s * (size_t)threads) return ATTN_EWORKSPACE;\n"
+             "    const struct version this = version(call.p.n_k);\n    if (%s) return ATTN_EMACHINE;\n"
+             "    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes%s;\n"
+             "    const int threads = thread_count(problem, %s);\n"
+             "    if (given && given < %s * (size_t)threads) return ATTN_EWORKSPACE;\n"
              "    const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;\n"
              "%s",
-             phases ? "!this.rows && !this.head" : "!this.rows", lengths ? "most_bytes_a_thread(call.p.n_k)" : "bytes",
+             phases ? "!this.rows && !this.head" : "!this.rows", lengths ? ", most_bytes = most_bytes_a_thread(call.p.n_k)" : "",
+             lengths ? "most_bytes" : "bytes", lengths ? "most_bytes" : "bytes",
              any_apart(e->c, e->compilations)
                  ? "    const int64_t far = this.tile * this.apart; /* from the first query of a task to that of the next with the same remainder */\n"
                    "    const int64_t tasks = call.p.batch * heads * (far > 0 ? (call.p.n_q + far - 1) / far * this.apart : 1);\n"

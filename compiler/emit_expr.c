@@ -201,6 +201,12 @@ static bool has_real(const struct expr *e)
     return false;
 }
 
+/* The smaller or larger of two scalars; unlike C's functions of that name it keeps NaN. */
+static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
+{
+    return format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
+}
+
 /* A real expression over indices alone, in double whatever the kernel's own type: what is compared or rounded down must not be off by a bit. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
@@ -216,7 +222,7 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_NEG) return (struct term){format(n, "-%s", a), KIND_DOUBLE, true, false};
     /* the rest lane by lane */
     int number = x->temporaries++;
-    const char *function = e->op == EXPR_ABS ? "fabs" : e->op == EXPR_MIN ? "fmin" : e->op == EXPR_MAX ? "fmax" : expr_name(e->op), *value;
+    const char *function = e->op == EXPR_ABS ? "fabs" : expr_name(e->op), *value;
     enum level own = level_of(n, e);
     if (e->op == EXPR_SELECT) {
         const char *const parts[] = {arg[0].c, b, c};
@@ -236,7 +242,10 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
             line(n, own, format(n, "const wide_%s t_%d_b = %s;", suffix, number, second));
             second = format(n, "t_%d_b[lane]", number);
         }
-        value = *second ? format(n, "%s(t_%d[lane], %s)", function, number, second) : format(n, "%s(t_%d[lane])", function, number);
+        if (e->op == EXPR_MIN || e->op == EXPR_MAX)
+            value = extreme(n, e->op, format(n, "t_%d[lane]", number), wrapped(n, second));
+        else
+            value = *second ? format(n, "%s(t_%d[lane], %s)", function, number, second) : format(n, "%s(t_%d[lane])", function, number);
     }
     line(n, own, format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
     return (struct term){format(n, "t_%d", number), KIND_DOUBLE, true, false};
@@ -455,11 +464,22 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){format(n, "pick_%s(%s, %s, %s)", x->suffix, as_mask(n, arg[0]), b, c), kind, true, false};
     }
     if (!vector) {
-        const char *name = e->op == EXPR_ABS ? "fabs" : e->op == EXPR_MIN ? "fmin" : e->op == EXPR_MAX ? "fmax" : expr_name(e->op);
+        const char *name = e->op == EXPR_ABS ? "fabs" : expr_name(e->op);
+        if (e->op == EXPR_MIN || e->op == EXPR_MAX) {
+            for (int k = 0; k < 2; k++)
+                if (!is_name(arg[k].c) || strchr(arg[k].c, '(')) arg[k] = name_term(n, arg[k], level, format(n, "t_%d", x->temporaries++));
+            return (struct term){extreme(n, e->op, arg[0].c, arg[1].c), kind, false, false};
+        }
         if (expr_arity(e->op) == 2) return (struct term){format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
         return (struct term){format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
     a = as_vector(n, arg[0]);
+    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* NaN stays if it is the first */
+        bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
+        b = as_vector(n, arg[1]);
+        return (struct term){format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix, first || either ? a : b, first || either ? b : a),
+                             KIND_REAL, true, false};
+    }
     if (expr_arity(e->op) == 2) return (struct term){format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, as_vector(n, arg[1])), kind, true, false};
     return (struct term){format(n, "%s_%s(%s)", expr_name(e->op), x->suffix, a), kind, true, false};
 }
@@ -589,6 +609,26 @@ static void fold_lanes(struct nest *n)
         x->indent -= 4;
         emit_line(x, "}");
     }
+    for (int k = 0; k < 3; k++) text_free(&n->level[k]);
+}
+
+void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to)
+{
+    struct arena *arena = x->m->arena;
+    const struct stmt s = {.op = LOOPS_MAP, .rank = 1, .axes = {lane}};
+    struct nest nest = {.x = x, .s = &s, .lane = lane, .depth = {x->indent, x->indent + 4, x->indent + 4}, .exprs = x->m->exprs}, *n = &nest;
+    size_t exprs = (size_t)x->m->exprs;
+    n->seen = arena_alloc(arena, exprs * sizeof *n->seen);
+    n->term = arena_alloc(arena, exprs * sizeof *n->term);
+    n->count = arena_alloc(arena, exprs * sizeof *n->count);
+    count_parents(n, region);
+    struct term t = as_bool(n, term_of(n, region, LEVEL_LANE));
+    const char *name = x->m->axis[lane].name, *holds = t.vector ? as_mask(n, t) : format(n, "(mask_%s){0} - (%s)", x->suffix, t.c);
+    text_append(x->out, n->level[LEVEL_UNIFORM].data ? n->level[LEVEL_UNIFORM].data : "", n->level[LEVEL_UNIFORM].length);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s += %d) {", name, name, emit_range(x, lane), name, x->lanes);
+    text_append(x->out, n->level[LEVEL_LANE].data ? n->level[LEVEL_LANE].data : "", n->level[LEVEL_LANE].length);
+    emit_line(x, "    %s[%s / %d] = %s;", to, name, x->lanes, holds);
+    emit_line(x, "}");
     for (int k = 0; k < 3; k++) text_free(&n->level[k]);
 }
 

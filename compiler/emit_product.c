@@ -1,4 +1,5 @@
-/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called. */
+/* Products: each shape of product that a target's code has is a function of its own, which compiles once however often it is called;
+   and products over a region of pairs. */
 #include "compiler.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
 }
 
 /* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
+enum { MOST_ARGUMENTS = 16 };
 struct argument {
     const char *name, *type, *value;
 };
@@ -74,6 +76,67 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
+/* A call of dot_@, dot_paired_@ or one like them. */
+static void emit_call(struct emitter *x, const char *product, const struct argument *argument, int arguments)
+{
+    struct argument given_to[MOST_ARGUMENTS];
+    const bool paired = strstr(product, "paired") != NULL;
+    int count = 0;
+    for (int k = 0; k < arguments; k++) {
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
+        if (!left_out) given_to[count++] = argument[k];
+    }
+    struct text call = {0};
+    text_add(&call, "%s(", function_of(x, product, given_to, count));
+    for (int k = 0, given = 0; k < count; k++)
+        if (!is_constant(given_to[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", given_to[k].value);
+    emit_line(x, "%s);", call.data);
+    text_free(&call);
+}
+
+/* The product in a tile that may hold pairs outside the region, in which weights are 0: that hides everything there but infinity and NaN. So the tile is
+   searched for these, and where there are any, the sums are made without them, by the same steps, before they are added where they are seen. */
+static void emit_over_region(struct emitter *x, const struct stmt *s, const struct argument *argument, int arguments)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
+    struct arena *arena = x->m->arena;
+    const bool paired = weights->paired;
+    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix), *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
+    const char *across = paired ? "2" : emit_step(x, row, s->axes[0]), *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
+    if (paired) /* both of a pair are side by side */
+        searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
+    else if (strcmp(across, "1") == 0)
+        searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
+    else
+        searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
+    int64_t *most = paired ? &x->region_pairs : &x->region_keys;
+    for (int k = 0; k < weights->rank; k++)
+        if (weights->axes[k] == s->axis && weights->extent[k] > *most) *most = weights->extent[k];
+    emit_line(x, "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN reach only what sees them */",
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
+    x->indent += 4;
+    emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
+    const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
+    x->indent += 4;
+    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along, paired ? arena_printf(arena, " + %s %% 2", j) : "");
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
+    emit_region(x, s->where, s->axes[1], "seen");
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values,
+              across, emit_corner(x, s, lane), j, lead, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
+              paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    x->indent -= 4;
+}
+
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -110,16 +173,9 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
         {"compensation", output, s->assign[0].rest ? emit_name(arena, x->l->array[s->assign[0].rest - 1].name) : "NULL"},
     };
-    struct argument given_to[sizeof argument / sizeof *argument];
-    int arguments = 0;
-    for (size_t k = 0; k < sizeof argument / sizeof *argument; k++) {
-        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) || (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
-        if (!left_out) given_to[arguments++] = argument[k];
-    }
-    struct text call = {0};
-    text_add(&call, "%s(", function_of(x, paired ? "dot_paired" : "dot", given_to, arguments));
-    for (int k = 0, given = 0; k < arguments; k++)
-        if (!is_constant(given_to[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", given_to[k].value);
-    emit_line(x, "%s);", call.data);
-    text_free(&call);
+    const int arguments = (int)(sizeof argument / sizeof *argument);
+    if (!s->where)
+        emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    else
+        emit_over_region(x, s, argument, arguments);
 }

@@ -54,10 +54,11 @@ static int64_t list_bytes(const struct compilation *c, const struct expr *drawn)
     return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
 }
 
-/* Of the union of a statement's ranges; 0 when it is short and of a known length. */
+/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF in front of a product. */
 static int64_t union_bytes(const struct compilation *c, const struct stmt *s)
 {
     int64_t ranges = 0, drawn = 0;
+    if (s->op == LOOPS_DOT) return 0;
     for (int k = 0; k < s->ranges; k++)
         if (s->range[k].drawn)
             drawn += lists_of(c, s->range[k].drawn) * s->range[k].drawn->draw->count;
@@ -150,7 +151,7 @@ static void emit_union(struct emitter *x, const struct stmt *s, const char *name
         if (d) floor_quotient(x->m, d->arg[1], &position, &block);
         if (d)
             emit_line(x, "%ss += attn_drawn_ranges(&%s, %lld, %s, %s, %d, %s + %ss);", name, emit_drawn_name(x, d), (long long)block, first, end,
-                      s->op == LOOPS_IF, name, name);
+                      s->op != LOOPS_FOR, name, name);
         else
             emit_line(x, "%s[%ss++] = (struct attn_range){%s, %s};", name, name, first, end);
     }

@@ -6,7 +6,7 @@
 
 extern const char kernel_vector[], kernel_product[]; /* emit/c/vector.c, emit/c/product.c */
 
-enum { MAX_VALUES = 64 };
+enum { MAX_VALUES = 128 };
 
 struct values {
     struct arena *arena;
@@ -102,12 +102,21 @@ static void set_all(struct values *x, const struct emitter *e)
 /* What only the product of numbers, or of pairs of them, has. */
 static void set_product(struct values *x, const struct emitter *e, bool paired)
 {
+    const bool f64 = e->m->dtype == DTYPE_F64;
     set_number(x, "PAIRED", paired);
     set_text(x, "IN", paired ? "uint16_t" : e->real);
     set_text(x, "IN_PER_REAL", paired ? "2 *" : "");
     set_text(x, "BY_PARAMETER", paired ? ", const float by" : "");
     set_text(x, "BY_ARGUMENT", paired ? ", by" : "");
-    static const char *const names[] = {"block", "dot_part", "dot"};
+    set_text(x, "WORD", paired ? "uint16_t" : f64 ? "uint64_t" : "uint32_t");
+    set_text(x, "WORD_MAX", paired ? "0x7fff" : f64 ? "UINT64_C(0x7fffffffffffffff)" : "0x7fffffff");
+    set_text(x, "WORD_CARRY", paired ? "0x0080" : f64 ? "UINT64_C(0x0010000000000000)" : "0x00800000");
+    set_number(x, "WORDS", paired ? 2 * e->lanes : e->lanes);
+    set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
+    set_number(x, "TOGETHER", paired ? 2 : 1);
+    set_number(x, "ONE_IS_ODD", e->rows > 1);
+    set_text(x, "COMPENSATION_OF_THE_ROW", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
+    static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "dot_part", "dot", "dot_finite"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         set_text(x, arena_printf(x->arena, "%s_T", names[k]), arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
     struct text cases = {0};

@@ -412,11 +412,11 @@ double expr_eval(const struct expr *e, const struct environment *env)
     case EXPR_ABS: return fabs(R(a));
     case EXPR_MIN: {
         double x = R(a), y = R(b);
-        return x < y ? x : y;
+        return x < y || x != x ? x : y;
     }
     case EXPR_MAX: {
         double x = R(a), y = R(b);
-        return x > y ? x : y;
+        return x > y || x != x ? x : y;
     }
     case EXPR_FLOOR: return floor(R(a));
     case EXPR_SQRT: return sqrt(R(a));

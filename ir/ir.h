@@ -428,7 +428,7 @@ struct stmt {
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
-    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in all */
+    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in all. DOT: below */
     int64_t step;
     bool parallel;
     bool window; /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same axis, from LO to HI */
@@ -436,6 +436,8 @@ struct stmt {
        DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum (FOLD_SET). `to` is [row axis, lane axis];
             `row` lacks the lane axis, `lane` has it last and lacks the row axis; operand 0 is row, 1 is lane, 2, if there, the factor [lane axis].
             Where `lane` is paired along `axis`, so is `row`, or it is stored in 16 bits with `axis` last.
+            `where`: pairs outside this region take no part. `lane` is 0 in them, so it matters only where `row` has an infinity or NaN. The current
+            ranges hold such pairs only if `when` holds, or `axis` is outside of `ranges` as for IF; with neither they always may.
        COPY: assign[0].to = operand 0, over `axes`. */
     int rank;
     int axes[MAX_RANK];

@@ -2,6 +2,7 @@
    for last moved, or one outside its array, is an error. */
 #include "ir.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,76 @@ static void run_copy(struct machine *e, const struct stmt *s)
     } while (!e->error && next_point(e, s->rank, s->axes));
 }
 
+/* ---- unions and conditions ---- */
+
+/* The union of ranges, one index at a time. */
+struct members {
+    int64_t from[MAX_RANGES], to[MAX_RANGES];
+    int64_t number[MAX_RANGES]; /* what is asked for among those drawn, and the answer, which neighbours share */
+    bool known[MAX_RANGES], holds[MAX_RANGES];
+};
+
+static struct members members_of(struct machine *e, const struct stmt *s)
+{
+    const struct environment env = environment(e, NULL);
+    struct members u = {.known = {false}};
+    for (int k = 0; k < s->ranges; k++) {
+        u.from[k] = expr_eval_int(s->range[k].from, &env);
+        u.to[k] = expr_eval_int(s->range[k].to, &env);
+    }
+    return u;
+}
+
+/* Whether x is drawn at some point of the other axes' ranges, or at every one. */
+static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
+{
+    const struct environment env = environment(e, NULL);
+    int axes[MAX_AXES], rank = 0;
+    uint32_t bits = expr_axes(d->arg[0]) | expr_axes(d->arg[2]);
+    bool every = s->op != LOOPS_FOR;
+    for (int a = 0; a < e->module->axes; a++)
+        if (bits >> a & 1) axes[rank++] = a;
+    bool more = first_point(e, rank, axes);
+    e->index[s->axis] = x;
+    for (; more; more = rank > 0 && next_point(e, rank, axes))
+        if ((expr_eval_int(d, &env) != 0) != every) return !every;
+    return every;
+}
+
+static bool is_member(struct machine *e, const struct stmt *s, struct members *u, int64_t x)
+{
+    for (int k = 0; k < s->ranges; k++) {
+        if (x < u->from[k] || x >= u->to[k]) continue;
+        if (!s->range[k].drawn) return true;
+        const struct environment env = environment(e, NULL);
+        e->index[s->axis] = x;
+        int64_t number = expr_eval_int(s->range[k].drawn->arg[1], &env);
+        if (!u->known[k] || u->number[k] != number) {
+            u->known[k] = true;
+            u->number[k] = number;
+            u->holds[k] = drawn(e, s, s->range[k].drawn, x);
+        }
+        if (u->holds[k]) return true;
+    }
+    return false;
+}
+
+static bool outside(struct machine *e, const struct stmt *s)
+{
+    struct members u = members_of(e, s);
+    for (int64_t x = e->lo[s->axis]; x < e->hi[s->axis]; x += e->stride[s->axis])
+        if (!is_member(e, s, &u, x)) return true;
+    return false;
+}
+
+/* The condition of an IF, as an expression or as ranges; that of a DOT may be neither. */
+static bool holds(struct machine *e, const struct stmt *s)
+{
+    const struct environment env = environment(e, NULL);
+    const struct expr *condition = s->op == LOOPS_IF ? s->where : s->when;
+    return condition ? expr_eval_int(condition, &env) != 0 : s->ranges == 0 || outside(e, s);
+}
+
 /* ---- dot ---- */
 
 static bool grow_sums(struct machine *e, int64_t lanes)
@@ -281,6 +352,18 @@ static void check_terms(struct machine *e, const struct stmt *s, const struct ac
     e->index[s->axis] = e->lo[s->axis];
 }
 
+/* The sum at the current row and lane without the pairs outside the region. */
+static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
+{
+    const struct environment env = environment(e, NULL);
+    const int axes[3] = {s->axes[0], s->axes[1], s->axis};
+    double sum = 0;
+    for (e->index[s->axis] = e->lo[s->axis]; e->index[s->axis] < e->hi[s->axis]; e->index[s->axis] += e->stride[s->axis])
+        if (expr_eval_int(s->where, &env)) sum += row->data[access_at(e, row, 3, axes)] * lane->data[access_at(e, lane, 3, axes)];
+    e->index[s->axis] = e->lo[s->axis];
+    return sum;
+}
+
 static void run_dot(struct machine *e, const struct stmt *s)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
@@ -290,7 +373,8 @@ static void run_dot(struct machine *e, const struct stmt *s)
     uint32_t nest = nest_of(s) | UINT32_C(1) << over;
     struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest), to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
-    bool straight = row.straight && lane.straight;
+    bool straight = row.straight && lane.straight, region = s->where && holds(e, s);
+    memcpy(e->index, e->lo, sizeof e->index); /* the condition may have moved it */
     for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error; e->index[row_axis] += e->stride[row_axis]) {
         for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
         const double *x = row.data + row.base + rows++ * row.step[row_axis];
@@ -307,6 +391,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
                 e->sum[n] += row.data[access_at(e, &row, 3, axes)] * lane.data[access_at(e, &lane, 3, axes)];
             }
             e->index[over] = e->lo[over];
+            if (region && !isfinite(e->sum[n]) && !e->error) e->sum[n] = sum_in_region(e, s, &row, &lane);
             bool adds = s->assign[0].fold == FOLD_SUM;
             double *here = e->error ? NULL : element(e, &to, 2, axes, adds);
             const double *scale = here && s->operands > 2 ? element(e, &factor, 2, axes, true) : NULL;
@@ -352,73 +437,6 @@ static bool any_point(struct machine *e, const struct expr *where)
         if (expr_eval_int(where, &env)) return true;
     while (next_point(e, rank, axes));
     return false;
-}
-
-/* The union of ranges, one index at a time. */
-struct members {
-    int64_t from[MAX_RANGES], to[MAX_RANGES];
-    int64_t number[MAX_RANGES]; /* what is asked for among those drawn, and the answer, which neighbours share */
-    bool known[MAX_RANGES], holds[MAX_RANGES];
-};
-
-static struct members members_of(struct machine *e, const struct stmt *s)
-{
-    const struct environment env = environment(e, NULL);
-    struct members u = {.known = {false}};
-    for (int k = 0; k < s->ranges; k++) {
-        u.from[k] = expr_eval_int(s->range[k].from, &env);
-        u.to[k] = expr_eval_int(s->range[k].to, &env);
-    }
-    return u;
-}
-
-/* Whether x is drawn at some point of the other axes' ranges, or at every one. */
-static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
-{
-    const struct environment env = environment(e, NULL);
-    int axes[MAX_AXES], rank = 0;
-    uint32_t bits = expr_axes(d->arg[0]) | expr_axes(d->arg[2]);
-    bool every = s->op == LOOPS_IF;
-    for (int a = 0; a < e->module->axes; a++)
-        if (bits >> a & 1) axes[rank++] = a;
-    bool more = first_point(e, rank, axes);
-    e->index[s->axis] = x;
-    for (; more; more = rank > 0 && next_point(e, rank, axes))
-        if ((expr_eval_int(d, &env) != 0) != every) return !every;
-    return every;
-}
-
-static bool is_member(struct machine *e, const struct stmt *s, struct members *u, int64_t x)
-{
-    for (int k = 0; k < s->ranges; k++) {
-        if (x < u->from[k] || x >= u->to[k]) continue;
-        if (!s->range[k].drawn) return true;
-        const struct environment env = environment(e, NULL);
-        e->index[s->axis] = x;
-        int64_t number = expr_eval_int(s->range[k].drawn->arg[1], &env);
-        if (!u->known[k] || u->number[k] != number) {
-            u->known[k] = true;
-            u->number[k] = number;
-            u->holds[k] = drawn(e, s, s->range[k].drawn, x);
-        }
-        if (u->holds[k]) return true;
-    }
-    return false;
-}
-
-static bool outside(struct machine *e, const struct stmt *s)
-{
-    struct members u = members_of(e, s);
-    for (int64_t x = e->lo[s->axis]; x < e->hi[s->axis]; x += e->stride[s->axis])
-        if (!is_member(e, s, &u, x)) return true;
-    return false;
-}
-
-/* The condition of an IF. */
-static bool holds(struct machine *e, const struct stmt *s)
-{
-    const struct environment env = environment(e, NULL);
-    return s->where ? expr_eval_int(s->where, &env) != 0 : outside(e, s);
 }
 
 /* How many points the current ranges of all run-time axes have together. */

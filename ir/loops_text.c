@@ -130,6 +130,15 @@ static void print_dot(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " times ");
         real_print(s->times, true, out);
     }
+    if (!s->where) return;
+    text_add(out, " where ");
+    print_expr(l, s, s->where, out);
+    if (s->when) {
+        text_add(out, " when ");
+        print_expr(l, s, s->when, out);
+    }
+    if (s->ranges) text_add(out, " outside");
+    ranges_print(l, s, out);
 }
 
 static void print_copy(const struct loops *l, const struct stmt *s, struct text *out)
@@ -346,6 +355,10 @@ static void read_dot(struct reader *r, struct stmt *s)
     s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "times")) s->times = reader_real(r);
+    if (!reader_take(r, "where")) return;
+    s->where = reader_expr(r);
+    if (reader_take(r, "when")) s->when = reader_expr(r);
+    if (reader_take(r, "outside")) ranges_read(r, s);
 }
 
 static void read_copy(struct reader *r, struct stmt *s)

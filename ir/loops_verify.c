@@ -235,6 +235,18 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
     return stored || (row->paired && ref_axis(by_row, 0) == s->axis) ? NULL : "its first operand is not paired along the axis it sums over";
 }
 
+/* The region of a product, and when it has to be asked. */
+static const char *check_region(const struct scope *c, const struct stmt *s, uint32_t index)
+{
+    const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};
+    const char *wrong = s->where ? where_check(c->module, s->where, &pairs) : NULL;
+    if (wrong) return complaint(c, "in its region: %s", wrong);
+    if (!s->where && (s->when || s->ranges)) return "it says when there are pairs outside its region, but has none";
+    if (s->when && s->ranges) return "it says twice when there are pairs outside its region";
+    wrong = s->when ? where_check(c->module, s->when, &tile) : ranges_check(c->module, s);
+    return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
+}
+
 static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3) return "it does not have two axes, two operands and perhaps a factor";
@@ -255,7 +267,7 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (!lanes) return tile ? "its second operand does not have the lane axis last" : "its second operand is not over the lanes";
     if (ref_uses_axis(by_lane, row)) return "its second operand has the row axis";
     if (!ref_uses_axis(by_lane, over)) return "its second operand is not over the axis it sums over";
-    if ((wrong = check_pairs(c, s)) || s->operands < 3) return wrong;
+    if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over))) || s->operands < 3) return wrong;
     if (s->assign[0].fold != FOLD_SUM) return "it has a factor but adds to nothing";
     return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane) ? "its factor is not over the lanes" : NULL;
 }

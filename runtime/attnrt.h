@@ -34,7 +34,7 @@ struct attn_strides {
 struct attn_problem { /* zero it first: members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads;            /* 0: OpenMP's default */
+    int threads;            /* 0: OpenMP's default; no more than processors where workspace_bytes does not show that there is room for them */
     size_t workspace_bytes; /* 0: the caller vouches; else too small is ATTN_EWORKSPACE */
 };
 

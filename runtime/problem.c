@@ -44,7 +44,8 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
     /* A batch or head stride of 0 shares what is read; what is written must not be shared. */
-    if (written && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
+    const bool any = batch > 0 && heads > 0 && rows > 0;
+    if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     return extent_fits(s, batch, heads, rows, dim) ? 0 : ATTN_ESIZE;
 }
 

@@ -28,11 +28,17 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
-/* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside. */
+/* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside; products over the region ask no more
+   often. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
         struct stmt *s = *at;
+        if (s->op == LOOPS_DOT && s->where == region && s->axis == condition->axis) {
+            s->when = condition->where;
+            s->ranges = condition->ranges;
+            s->range = condition->range;
+        }
         if (s->op != LOOPS_MAP || s->assigns != 1) continue;
         const struct expr *e = s->assign[0].expr;
         bool masks = e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND && s->assign[0].fold == FOLD_SET &&

@@ -49,13 +49,29 @@ static struct stmt *append(struct lowering *x, struct stmt ***at, int op)
 
 /* ---- tiles ---- */
 
+/* Whether the value is of keys, and all that is made of it is states whose lanes are its last axis, as with an array as it is stored. */
+static bool lanes_of_states(const struct lowering *x, const struct value *v)
+{
+    bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
+    for (int w = 0; w < x->g->values && all; w++) {
+        const struct value *user = &x->g->value[w];
+        for (int k = 0; k < user->operands && all; k++) {
+            if (&x->g->value[user->operand[k].of] != v) continue;
+            int last = user->rank ? user->axes[user->rank - 1] : -1;
+            any = all = x->stage[w] == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last);
+        }
+    }
+    return any && all;
+}
+
 /* The axes of a value's tile: constant ones first, then keys, then queries, so that the sequence is in the lanes. */
 static int tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
+    if (lanes_of_states(x, v)) axes[rank++] = x->stream;
     for (int k = 0; k < v->rank; k++)
         if (!run_time(x, v->axes[k])) axes[rank++] = v->axes[k];
-    if (value_has_axis(v, x->stream)) axes[rank++] = x->stream;
+    if (value_has_axis(v, x->stream) && (rank == 0 || axes[0] != x->stream)) axes[rank++] = x->stream;
     if (value_has_axis(v, x->lane)) axes[rank++] = x->lane;
     return rank;
 }
@@ -244,6 +260,7 @@ static void lower_sum(struct lowering *x, int number)
         s->operand[0] = lowered(x, &v->operand[row]);
         s->operand[1] = lowered(x, &v->operand[1 - row]);
         if (factor >= 0) s->operand[s->operands++] = loops_ref(x->l, factor);
+        if (streamed && !state) s->where = v->where;
         s->assigns = 1;
         s->assign[0] = (struct assign){loops_ref(x->l, to), streamed && !whole ? FOLD_SUM : FOLD_SET, NULL, rest};
         return;
@@ -277,6 +294,7 @@ static void lower_sum(struct lowering *x, int number)
         s->operands = v->operands;
         for (int k = 0; k < v->operands; k++) s->operand[k] = lowered(x, &v->operand[k]);
         if (v->operands == 2) s->assign[0].expr = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+        if (v->operands == 2 && v->where && !state) s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr, expr_real(x->m, 0));
     }
     if (old >= 0) {
         x->correction[number] = new_tile(x, "rescale", rank, axes);

@@ -458,6 +458,18 @@ struct plan {
     int users, user[MAX_OPERANDS];
 };
 
+/* What the features of a key are multiplied by, with 0 where they are 0 because of its id: else infinity or NaN there would reach the state. Its number. */
+static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
+{
+    struct value own = graph_value(GRAPH_MAP, 0, NULL);
+    own.operand[own.operands++] = *other;
+    own.expr = of_last_id(x, expr_leaf(x->m, EXPR_OPERAND, 0), chunk);
+    for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
+    own.axes[own.rank++] = x->chunk_axis;
+    graph_insert(x->g, x->weight, own);
+    return x->weight++;
+}
+
 /* The sum over keys of the features of key, times the other factor of `sum`, if it has one: all of them, or those before chunk c. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis, const struct plan *plan)
 {
@@ -480,7 +492,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     struct value state = graph_value(other ? GRAPH_CONTRACT : GRAPH_REDUCE, rank, axes);
     state.fold = other ? FOLD_SET : FOLD_SUM;
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
-    if (other) state.operand[state.operands++] = *other;
+    if (other) state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL) : *other;
     if (chunk_axis >= 0) {
         const struct expr *begin = make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis), expr_int(x->m, plan->chunk));
         state.where = make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);

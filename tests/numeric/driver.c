@@ -3,6 +3,9 @@
 #include "attnrt.h"
 
 #include <math.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -336,6 +339,7 @@ static void check_errors(void)
     expect("v is NULL", &c, kernel->forward(p0, params, q, k, NULL, out, workspace), ATTN_EPOINTER);
     expect("out is NULL", &c, kernel->forward(p0, params, q, k, v, NULL, workspace), ATTN_EPOINTER);
     if (kernel->forward(NULL, params, q, k, v, out, workspace) >= 0) FAIL("the problem is NULL: no error");
+    if (kernel->workspace(NULL) != 0) FAIL("the problem is NULL: a workspace of %zu bytes", kernel->workspace(NULL));
     if (c.problem.workspace_bytes > 0) {
         expect("workspace is NULL", &c, kernel->forward(p0, params, q, k, v, out, NULL), ATTN_EPOINTER);
         BAD("workspace too small", ATTN_EWORKSPACE, p->workspace_bytes -= 1);
@@ -365,6 +369,7 @@ static void check_errors(void)
     BAD("lengths that overflow", ATTN_ESIZE, (p->n_q = INT64_MAX / 4, p->n_k = INT64_MAX / 4, p->workspace_bytes = 0));
     BAD("strides that overflow", ATTN_ESIZE, (p->k = (struct attn_strides){.batch = INT64_MAX / 2, .head = INT64_MAX / 2, .row = INT64_MAX / 2}));
     BAD("no queries", 0, p->n_q = 0);
+    BAD("no queries and one batch of out for all", 0, (p->n_q = 0, p->out = (struct attn_strides){.head = kernel->value_dim, .row = kernel->value_dim}));
     BAD("no batch", 0, p->batch = 0);
     int error = call_run(&c);
     if (error || untouched(&c.out)) FAIL("the good call after the bad ones returned %d (%s)", error, attn_strerror(error));
@@ -455,6 +460,59 @@ static void check_allocations(void)
 }
 #endif
 
+/* A workspace that was asked for while OpenMP was set in one way serves the call under another: nothing is written beyond it. */
+static const struct shape many_tasks = {2, 4, 2, 97, 97};
+
+#ifdef _OPENMP
+static void run_under(struct call *c, int threads, int inside, const unsigned char *expected, size_t bytes, const char *what)
+{
+    int error = 0;
+    omp_set_max_active_levels(inside ? 2 : 1);
+#pragma omp parallel num_threads(inside ? 2 : 1) reduction(min : error)
+    {
+        omp_set_num_threads(threads);
+#pragma omp single
+        error = call_run(c);
+    }
+    unsigned char *result = call_result(c);
+    if (error || memcmp(result, expected, bytes) != 0)
+        FAIL("%s, then %d threads%s: %s", what, threads, inside ? " inside of a parallel region" : "", error ? attn_strerror(error) : "other bits");
+    if (!block_whole(&c->workspace)) FAIL("%s, then %d threads: wrote outside of the workspace", what, threads);
+    free(result);
+}
+
+static void check_settings(void)
+{
+    static const int setting[] = {1, 2, 8, 31};
+    const int usual = omp_get_max_threads();
+    size_t bytes;
+    unsigned char *expected = answer(many_tasks, CONTIGUOUS, 1, 0, &bytes);
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 16; b++) {
+            char what[64];
+            omp_set_num_threads(setting[a]);
+            struct call c = call_new(many_tasks, CONTIGUOUS, 0);
+            if (b & 4) c.problem.workspace_bytes = 0;
+            omp_set_dynamic(b & 4);
+            snprintf(what, sizeof what, "a workspace for %d threads%s", setting[a], b & 4 ? ", vouched for" : "");
+            run_under(&c, setting[b & 3], b & 8, expected, bytes, what);
+            call_free(&c);
+        }
+    omp_set_dynamic(0);
+    omp_set_num_threads(8); /* where there is room for them they are used */
+    struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p;
+    one.threads = 1;
+    if (kernel->workspace(&p) < 8 * kernel->workspace(&one)) FAIL("the workspace for OpenMP's default of 8 threads does not serve 8");
+    omp_set_num_threads(usual);
+    free(expected);
+}
+#else
+static void check_settings(void)
+{
+    puts("skipped: OpenMP is not in this build");
+}
+#endif
+
 /* Several callers at once, each with its own out and workspace, share the inputs. */
 static const struct shape shared_shape = {1, 2, 1, 150, 150};
 
@@ -508,6 +566,7 @@ static const struct {
 } checks[] = {
     {"layouts", check_layouts},     {"threads", check_threads},         {"errors", check_errors},
     {"workspace", check_workspace}, {"allocations", check_allocations}, {"callers", check_callers},
+    {"settings", check_settings},
 };
 
 int main(int count, char **name)

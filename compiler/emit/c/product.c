@@ -1,5 +1,45 @@
 /* The register-blocked product of a target: of floating-point numbers or, where PAIRED, of pairs of bf16. Written and tested as vector.c is. */
 
+typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
+typedef WORD bit_T __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_T found = {0};
+    WORD one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + WORDS <= columns; c += WORDS) found |= (*(const bits_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
+        for (; c < columns; c++) one |= (*(const bit_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
+    }
+    for (int k = 0; k < WORDS; k++) one |= found[k];
+    return one <= WORD_MAX;
+}
+
+#if PAIRED
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. Weights are
+   pairs of bf16; `second`: which of its pair a weight is. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step, const uint16_t *weights, int64_t second,
+    const mask_T *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES) {
+            const mask_T pair = load_paired_T(weights + 2 * x), value = (mask_T){0} + (int32_t)((uint32_t)*values << 16);
+            const vec_T weight = (vec_T)(second ? pair & -65536 : pair << 16);
+            store_T(sum + x, pick_T(seen[x / LANES], load_T(sum + x) + (vec_T)value * weight, load_T(sum + x)));
+        }
+}
+#else
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step, const REAL *weights, const mask_T *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES)
+            store_T(sum + x, pick_T(seen[x / LANES], load_T(sum + x) + *values * load_T(weights + x), load_T(sum + x)));
+}
+#endif
+
 #if PAIRED
 /* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to ROWS rows and `vectors` vectors of x,
    the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
@@ -76,4 +116,17 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
     if (then == 0)
         for (int64_t t = part; t < steps; t += part)
             dot_part_T(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+}
+
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
+    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    IN row[MAX_STEPS];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < TOGETHER; k++) row[TOGETHER * t + k] = finite_T(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row, then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
+    }
 }

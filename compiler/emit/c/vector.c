@@ -47,6 +47,10 @@ TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int6
 TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
 TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
 
+/* The same, and NaN stays as the second, too. */
+TARGET INLINE vec_T max_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, max_T(a, b)); }
+TARGET INLINE vec_T min_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, min_T(a, b)); }
+
 /* The leading 12 bits of x: times a whole number up to 4096 they are exact. */
 INLINE float high_part_T(double x)
 {

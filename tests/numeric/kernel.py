@@ -1,0 +1,91 @@
+"""An emitted kernel in a shared library, called with NumPy arrays; and what compiling one takes."""
+import ctypes
+import os
+import platform
+
+import numpy as np
+
+import definitions
+from processor import missing_flags
+from stored import HALVES, rounded
+from suite import ROOT, check
+
+RUNTIME = os.path.join(ROOT, 'runtime')
+
+
+def best_target():
+    """What attnc itself compiles for this machine alone."""
+    if platform.machine() in ('aarch64', 'arm64'):
+        return 'aarch64'
+    return next((target for target in ('x86-64-v4', 'x86-64-v3') if not missing_flags(target)), 'generic')
+
+
+def runtime_sources():
+    return sorted(os.path.join(RUNTIME, f) for f in os.listdir(RUNTIME) if f.endswith('.c'))
+
+
+class Strides(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'head', 'row')]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int64) for n in ('batch', 'heads', 'kv_heads', 'n_q', 'n_k')] + [(n, Strides) for n in ('q', 'k', 'v', 'out')] + [
+        ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 64)]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int), ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
+                ('random', ctypes.c_int)]
+
+
+class Description(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('version', ctypes.c_char_p), ('dtype', ctypes.c_int), ('head_dim', ctypes.c_int64), ('value_dim', ctypes.c_int64),
+                ('params', ctypes.c_int), ('param', ctypes.POINTER(Param)), ('params_bytes', ctypes.c_size_t)] + [
+                    (n, ctypes.c_void_p) for n in ('params_size', 'params_init', 'workspace', 'forward')]
+
+
+class Kernel:
+    """NAME_kernel of a shared library, called with NumPy arrays."""
+
+    def __init__(self, path, name):
+        self.library = ctypes.CDLL(path)
+        self.about = Description.in_dll(self.library, name + '_kernel')
+        self.dtype = np.dtype(np.float64 if self.about.dtype == 3 else np.float32)
+        self.stored = {1: 'bf16', 2: 'f16'}.get(self.about.dtype)
+        self.workspace = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.about.workspace)
+        self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
+
+    def __call__(self, P, q, k, v, threads=2):
+        q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v))
+        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        problem.workspace_bytes = self.workspace(ctypes.byref(problem))
+        memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
+        workspace = memory[-memory.ctypes.data % 64:]
+        params = (ctypes.c_char * max(1, self.about.params_bytes))()
+        keep = []
+        for n in range(self.about.params):
+            param = self.about.param[n]
+            keep.append(np.ascontiguousarray(P[param.name.decode()], {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
+            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
+        out = self.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.dtype))
+        error = self.forward(ctypes.byref(problem), params if self.about.params else None,
+                             q.ctypes.data, k.ctypes.data, v.ctypes.data, out.ctypes.data, workspace.ctypes.data)
+        check(error == 0, 'forward returned %d' % error)
+        return self.as_numbers(out)
+
+    def as_stored(self, x):
+        if self.stored == 'bf16':
+            return (rounded(x, 'bf16').view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return x.astype(np.float16) if self.stored else x
+
+    def as_numbers(self, x):
+        if self.stored == 'bf16':
+            return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return x.astype(self.dtype)
+
+
+def inputs(spec, H, G, n_q, n_k, B, seed, folder):
+    definitions.make_inputs(spec, folder, H, G, n_q, n_k, B, seed)
+    P = {n: (rounded(x, spec['dtype']) if n in 'qkv' and spec['dtype'] in HALVES else x).astype(np.float64) if x.dtype.kind == 'f' else x
+         for n, x in definitions.read_dir(folder).items()}
+    return P, P.pop('q'), P.pop('k'), P.pop('v')
