@@ -203,11 +203,12 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
                 if (x->m->axis[s->axis].source == SIZE_CHUNKS) x->in_window = false;
             } else {
-                /* the end is the loop's own: another over the same axis may follow in the block */
-                emit_line(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, emit_integer(x, s->from), a, emit_integer(x, s->to), a, a,
-                          a, (long long)s->step);
+                /* a constant has no name: several loops over parts of an axis may follow each other in a block */
+                const char *to = emit_integer(x, s->to), *end = part ? to : arena_printf(x->m->arena, "%s_end", a);
+                if (!part) emit_line(x, "const int64_t %s = %s;", end, to);
+                emit_line(x, "for (int64_t %s0 = %s; %s0 < %s; %s0 += %lld) {", a, emit_integer(x, s->from), a, end, a, (long long)s->step);
                 open_block(x);
-                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+                emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s);", a, a, (long long)s->step, end);
             }
             emit_ids(x, s, true);
             if (s->when) emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
