@@ -372,8 +372,8 @@ static bool classify(struct lowering *x)
             if (x->stage[u] != STATE || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
-                    x->chunk_of = value->operand[k].sub[s];
-                    x->last = x->chunk_of->arg[0]->arg[0]; /* of max(position, 0) / length */
+                    const struct expr *number = x->chunk_of = value->operand[k].sub[s];
+                    x->last = (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0]; /* of max(position, 0) / length; no length: 1 */
                 }
         }
     }

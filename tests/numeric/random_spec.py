@@ -1,25 +1,30 @@
-"""Random specs: every key of the language, with every option, and what is asked of the kernel beside: its targets, how it is compiled, the arrays it is run on.
+"""Random specs: every key of the language, with every option, and what is asked of the kernel beside: its targets, how it is
+compiled, the arrays it is run on.
 
-A draw is a dict: `spec` as YAML holds it, and the rest, which shrink.py makes smaller too. `numbers`: the kernel is run, so weights are
-smooth functions of q and k, no float overflows, and no sum of weights is near 0 by more than chance.
+A draw is a dict: `spec` as YAML holds it, and the rest, which shrink.py makes smaller too. `numbers`: the kernel is run, so
+weights are smooth functions of q and k, no float overflows, and no sum of weights is near 0 by more than chance.
 """
 import random
 import re
 import string
 
-from random_text import anything, constant, mask, pick, smooth, truth, weight, whole
+from random_text import anything, mask, pick, smooth, truth, weight, whole
 
 TARGETS = ['x86-64-v4', 'x86-64-v3', 'x86-64-v2', 'aarch64', 'generic']
-# Words that mean something in C, in its library, to linkers or in emitted code; attnc may refuse some of them, but not emit what does not compile.
-NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features alloca endian sched pthread unistd
-immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc floor pow abs div printf q k v out i j h n s o call part params problem
-row rows tile tiles chunk lane load store splat pick vec mask ints wide meet least most probe kernel forward workspace threads state size_t int32_t uint64_t
-float16 half bool true false restrict_ asm typeof linux unix i386 NULL NAN INFINITY EOF M_PI I FLT_MAX INLINE APART UNROLL TARGET_v4 class new template this
-operator namespace t_1 a_0 a0 x1 _a _1 x__y __x _Bool int void return attn_problem attn_kernel attn_alloc generic native v3 any all none ctypes numpy sum max'''.split()
+# Words that mean something in C, in its library, to linkers or in emitted code; attnc may refuse some of them, but not emit
+# what does not compile.
+NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features alloca
+endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc floor pow abs div
+printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store splat pick vec mask ints wide
+meet least most probe kernel forward workspace threads state size_t int32_t uint64_t float16 half bool true false restrict_
+asm typeof linux unix i386 NULL NAN INFINITY EOF M_PI I FLT_MAX INLINE APART UNROLL TARGET_v4 class new template this operator
+namespace t_1 a_0 a0 x1 _a _1 x__y __x _Bool int void return attn_problem attn_kernel attn_alloc generic native v3 any all none
+numpy sum max'''.split()
+DESCRIPTIONS = ['a */ b', 'two\nlines /* \\', '"quoted" \\ %s %d ??/', 'é ≤ ∞', "it's # so: yes", '\\']
 
 
 def some(rng, chance, **options):
-    """Each option with that chance; those that are lambdas are drawn."""
+    """Each option with that chance, drawn."""
     return {key: value() for key, value in options.items() if rng.random() < chance}
 
 
@@ -29,83 +34,100 @@ def word(tag, options):
 
 def real(rng, numbers, *moderate):
     """One of these, or, where nothing is computed, a number of any size."""
-    if numbers or rng.random() < 0.8: return rng.choice(moderate)
-    return rng.choice([1e300, 1e-300, 5e-324, 1e39, 1e-40, 3.4028234663852886e38, 123456789.0, 0.1, 1e-7]) * (rng.choice([-1, 1]) if min(moderate) < 0 else 1)
+    if numbers or rng.random() < 0.9: return rng.choice(moderate)
+    large = rng.choice([1e300, 1e-300, 5e-324, 1e39, 1e-40, 3.4028234663852886e38, 123456789.0, 0.1, 1e-7])
+    return large * (rng.choice([-1, 1]) if min(moderate) < 0 else 1)
 
 
-def size(rng, most=70):
-    return rng.choice([1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 65, rng.randrange(1, most + 1), rng.randrange(1, most + 1)])
+def size(rng):
+    return rng.choice([1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 65, rng.randrange(1, 71), rng.randrange(1, 71)])
 
 
-def step(rng, numbers, even, positions):
-    kind = rng.randrange(4 if even and positions else 3)
-    if kind == 0: return word('layernorm', some(rng, 0.4, affine=lambda: rng.random() < 0.8, eps=lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)))
+def step(rng, numbers, rope):
+    kind = rng.randrange(4 if rope else 3)
+    if kind == 0:
+        affine, eps = lambda: rng.random() < 0.8, lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)
+        return word('layernorm', some(rng, 0.4, affine=affine, eps=eps))
     if kind == 1: return word('l2norm', some(rng, 0.4, eps=lambda: real(rng, numbers, 0, 1e-6, 0.5, 1)))
     if kind == 2: return {'scale': {'by': real(rng, numbers, 0.5, -1.5, 2, 0.25, 1, -1)}}
-    return word('rope', some(rng, 0.4, base=lambda: real(rng, True, 10000, 500.0, 2, 1e6, 1.5), pairs=lambda: pick(rng, 'interleaved', 'halves')))
+    base, pairs = lambda: rng.choice([10000, 500.0, 2, 1e6, 1.5]), lambda: pick(rng, 'interleaved', 'halves')
+    return word('rope', some(rng, 0.4, base=base, pairs=pairs))
 
 
 def features(rng, numbers):
     kind = rng.randrange(9)
-    count = lambda: rng.choice([1, 2, 4, 15, 16, 17, 33, 64, 70])
-    seeded = lambda: {'count': count()} | some(rng, 0.3, orthogonal=lambda: rng.random() < 0.7, seed=lambda: rng.choice([0, 7, 2 ** 64 - 1]))
-    if kind == 0: return 'elu_plus_one'
-    if kind == 1: return word('relu', some(rng, 0.5, eps=lambda: real(rng, numbers, 0, 0.01, 1)))
-    if kind == 2: return {'favor_positive': seeded()}
-    if kind == 3: return {'favor_relu': seeded() | some(rng, 0.3, eps=lambda: real(rng, numbers, 1e-3, 0, 0.5))}
-    if kind == 4: return {'favor_trig': seeded()}
-    return ['identity', 'squared_relu', 'taylor1', 'hedgehog'][kind - 5]
+    options = {'count': rng.choice([1, 2, 4, 15, 16, 17, 33, 64, 70])}
+    options |= some(rng, 0.3, orthogonal=lambda: rng.random() < 0.7, seed=lambda: rng.choice([0, 7, 2 ** 64 - 1]))
+    if kind == 0: return {'favor_positive': options}
+    if kind == 1: return {'favor_trig': options}
+    if kind == 2: return {'favor_relu': options | some(rng, 0.3, eps=lambda: real(rng, numbers, 1e-3, 0, 0.5))}
+    if kind == 3: return word('relu', some(rng, 0.5, eps=lambda: real(rng, numbers, 0, 0.01, 1)))
+    return ['elu_plus_one', 'identity', 'squared_relu', 'taylor1', 'hedgehog'][kind - 4]
+
+
+def softmax(rng, numbers, positions):
+    options = some(rng, 0.3, scale=lambda: real(rng, numbers, 0.3, 0.05, 1, -0.2), cap=lambda: real(rng, numbers, 2.0, 30, 5.5))
+    if positions: options |= some(rng, 0.35, bias=lambda: pick(rng, 'none', 'alibi', 'dense'))
+    text = smooth(rng, rng.randrange(1, 4)) if numbers else anything(rng, rng.randrange(1, 5))
+    compatibility = pick(rng, 'dot', 'multiplicative', {'additive': {'hidden': size(rng)}})
+    return word('softmax', options | some(rng, 0.3, modify=lambda: text, compatibility=lambda: compatibility))
+
+
+def polysketch(rng, moderate, positions):
+    options = {'degree': rng.choice([2, 4, 4, 4, 8, 16] if moderate else [32, 64])}
+    options['sketch'] = rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])
+    options |= some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
+    if positions: options |= some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact'))
+    if options.get('map') != 'learned': options |= some(rng, 0.3, seed=lambda: rng.randrange(2 ** 64))
+    return {'polysketch': options}
 
 
 def similarity(rng, numbers, positions):
-    kind = rng.randrange(10)
-    if kind < 2:
-        options = some(rng, 0.3, scale=lambda: real(rng, numbers, 0.3, 0.05, 1, -0.2), cap=lambda: real(rng, numbers, 2.0, 30, 5.5))
-        if positions: options |= some(rng, 0.35, bias=lambda: pick(rng, 'none', 'alibi', 'dense'))
-        options |= some(rng, 0.3, modify=lambda: smooth(rng, rng.randrange(1, 4)) if numbers else anything(rng, rng.randrange(1, 5)))
-        return word('softmax', options | some(rng, 0.3, compatibility=lambda: pick(rng, 'dot', 'multiplicative', {'additive': {'hidden': size(rng)}})))
+    kind, moderate = rng.randrange(10), numbers or rng.random() < 0.9
+    if kind < 2: return softmax(rng, numbers, positions)
     if kind == 2:
-        return {'polynomial': {'degree': rng.choice([2, 2, 4, 4, 6, 8]) if numbers or rng.random() < 0.9 else 2 * rng.randrange(1, 33)} |
-                some(rng, 0.4, alpha=lambda: real(rng, numbers, 0, 0.5, -1.25, 2, 1), beta=lambda: real(rng, numbers, 1, 3, 8.0, -4))}
+        options = {'degree': rng.choice([2, 2, 4, 4, 6, 8]) if moderate else 2 * rng.randrange(1, 33)}
+        alpha, beta = lambda: real(rng, numbers, 0, 0.5, -1.25, 2, 1), lambda: real(rng, numbers, 1, 3, 8.0, -4)
+        return {'polynomial': options | some(rng, 0.4, alpha=alpha, beta=beta)}
     if kind == 3:
-        m = rng.choice([1, 2, 3, 4, 5]) if numbers or rng.random() < 0.9 else rng.randrange(1, 33)
-        listed = [real(rng, numbers, 0, 1, 0.5, -0.25, 0.125, 2) for _ in range(m + 1)]
-        return {'polynomial_square': {'degree': m, 'coefficients': 'param' if rng.random() < 0.4 else listed}}
-    if kind == 4 or kind == 5:
-        options = {'degree': rng.choice([2, 4, 4, 4, 8, 16] if numbers or rng.random() < 0.9 else [32, 64]), 'sketch': rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])}
-        options |= some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned')) | (some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact')) if positions else {})
-        return {'polysketch': options | ({} if options.get('map') == 'learned' else some(rng, 0.3, seed=lambda: rng.randrange(2 ** 64)))}
+        degree = rng.randrange(1, 6 if moderate else 33)
+        listed = [real(rng, numbers, 0, 1, 0.5, -0.25, 0.125, 2) for _ in range(degree + 1)]
+        return {'polynomial_square': {'degree': degree, 'coefficients': 'param' if rng.random() < 0.4 else listed}}
+    if kind < 6: return polysketch(rng, moderate, positions)
     if kind < 8: return {'linear': {'features': features(rng, numbers)}}
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
 def knobs(rng):
     """One entry of a schedule."""
-    return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]), tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]), rows=lambda: rng.randrange(1, 17),
-                vectors=lambda: rng.randrange(1, 9), unroll=lambda: rng.randrange(1, 9), chunk=lambda: rng.choice([1, 7, 16, 40, 65, 1000]),
-                crossover=lambda: rng.choice([1, 20, 60, 2147483647]), together=lambda: rng.randrange(3), part=lambda: rng.choice([16, 32, 64]))
+    return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]), tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]),
+                rows=lambda: rng.randrange(1, 17), vectors=lambda: rng.randrange(1, 9), unroll=lambda: rng.randrange(1, 9),
+                chunk=lambda: rng.choice([1, 7, 16, 40, 65, 1000]), crossover=lambda: rng.choice([1, 20, 60, 2147483647]),
+                together=lambda: rng.randrange(3), part=lambda: rng.choice([16, 32, 64]))
 
 
 def masks(rng, numbers):
     """A mask; where nothing is computed with its expressions, they are of any kind."""
     if numbers or rng.random() < 0.6: return mask(rng, rng.randrange(4))
-    made = {'expr': re.sub(r'\bs\b', 'i', whole(rng, rng.randrange(5))) if rng.random() < 0.3 else truth(rng, rng.randrange(5))}
-    return rng.choice([made, {'any': [made, 'causal']}, {'all': ['causal', made]}, {'not': made},
-                       {'random': {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5, 'seed': rng.randrange(2 ** 64)}}])
+    text = re.sub(r'\bs\b', 'i', whole(rng, rng.randrange(5))) if rng.random() < 0.3 else truth(rng, rng.randrange(5))
+    drawn = {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5, 'seed': rng.randrange(2 ** 64)}
+    made = {'expr': text}
+    return rng.choice([made, {'any': [made, 'causal']}, {'all': ['causal', made]}, {'not': made}, {'random': drawn}])
 
 
 def name_of(rng):
     if rng.random() < 0.8: return 'spec'
     if rng.random() < 0.8: return rng.choice(NAMES)
-    return rng.choice(string.ascii_letters + '_') + ''.join(rng.choice(string.ascii_letters + string.digits + '_') for _ in range(rng.choice([0, 1, 5, 40, 99])))
+    letters = string.ascii_letters + '_'
+    return rng.choice(letters) + ''.join(rng.choice(letters + string.digits) for _ in range(rng.choice([0, 1, 5, 40, 99])))
 
 
 def draw_spec(rng, numbers):
-    head = size(rng)
-    spec = {'name': name_of(rng)}
-    spec |= some(rng, 0.1, description=lambda: rng.choice(['a */ b', 'two\nlines /* \\', '"quoted" \\ %s %d ??/', 'é ≤ ∞', "it's # so: yes", '\\']))
-    project = rng.random() < 0.1
-    if rng.random() < 0.5: spec['prepare'] = [step(rng, numbers, head % 2 == 0, not project) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3, 4]))]
+    head, project = size(rng), rng.random() < 0.1
+    spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
+    if rng.random() < 0.5:
+        steps = rng.choice([0, 1, 1, 1, 2, 2, 3, 4])
+        spec['prepare'] = [step(rng, numbers, head % 2 == 0 and not project) for _ in range(steps)]
     spec['similarity'] = similarity(rng, numbers, not project)
     if 'exact' in str(spec['similarity']) or rng.random() < 0.2: spec['block'] = rng.choice([1, 7, 16, 20, 50, 64, 256])
     elif rng.random() < 0.05: spec['block'] = 'auto'
@@ -117,16 +139,19 @@ def draw_spec(rng, numbers):
     spec |= some(rng, 0.4, algorithm=lambda: rng.choice(['auto', 'linear', 'linear', 'quadratic']))
     spec |= some(rng, 0.05, emit=lambda: rng.choice([['forward'], ['forward', 'backward'], ['decode']]))
     if rng.random() < 0.3: spec['schedule'] = knobs(rng)
-    elif rng.random() < 0.15: spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))]
+    elif rng.random() < 0.15:
+        starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
+        spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     return spec
 
 
 def draw(seed, number, numbers):
     rng = random.Random('%d %d %d' % (seed, number, numbers))
-    spec = draw_spec(rng, numbers)
-    n = lambda: rng.choice([size(rng), rng.randrange(1, 71), rng.randrange(1, 200)])
-    kv, n_k = rng.choice([1, 1, 2, 3]), n()
-    return {'spec': spec, 'targets': rng.sample(TARGETS, rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [], 'standalone': rng.random() < 0.1,
-            'optimize': rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0] if not numbers else '-fsyntax-only', 'heads': kv * rng.choice([1, 1, 2, 3]), 'kv_heads': kv,
-            'n_q': n_k if rng.random() < 0.6 else n(), 'n_k': n_k, 'batch': rng.choice([1, 1, 2]), 'threads': rng.randrange(1, 5), 'seed': number,
+    spec, length = draw_spec(rng, numbers), lambda: rng.choice([size(rng), rng.randrange(1, 71), rng.randrange(1, 200)])
+    kv_heads, n_k = rng.choice([1, 1, 2, 3]), length()
+    return {'spec': spec, 'targets': rng.sample(TARGETS, rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
+            'standalone': rng.random() < 0.1,
+            'optimize': '-fsyntax-only' if numbers else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
+            'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads, 'n_q': n_k if rng.random() < 0.6 else length(),
+            'n_k': n_k, 'batch': rng.choice([1, 1, 2]), 'threads': rng.randrange(1, 5), 'seed': number,
             'ids': rng.choice(['sorted', 'rising', 'many'])}
