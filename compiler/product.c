@@ -122,13 +122,26 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     return p;
 }
 
-const char *product_source_here(struct product *p, const struct options *o)
+/* The one target whose code is loaded here; NULL: all. */
+static const struct target *target_to_load(const struct product *p, const struct options *o)
 {
     const int best = target_rank_here();
     const struct target *here = NULL;
-    for (int k = p->compilations - 1; k >= 0; k--)
+    for (int k = p->compilations - 1; k >= 0 && !o->named_targets; k--)
         if (target_rank(p->compilation[k]->target) >= best) here = p->compilation[k]->target;
-    if (o->named_targets || !here) return p->source.data;
+    return here;
+}
+
+void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header)
+{
+    emit_source(p, target_to_load(p, o), command, source);
+    emit_header(p, command, header);
+}
+
+const char *product_source_here(struct product *p, const struct options *o)
+{
+    const struct target *here = target_to_load(p, o);
+    if (!here) return p->source.data;
     if (!p->source_here.data) emit_source(p, here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
     return p->source_here.data;
 }
