@@ -507,9 +507,11 @@ static void make_old(const char *file)
     const struct tune_experiment e = experiment_of(4096);
     trial_in(s, run_in(s, &e, "random", 1, false), 4, 4);
     store_close(s);
-    CU_ASSERT(sql_do(file, "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
-                           "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN same_as;"
-                           "PRAGMA journal_mode = DELETE"));
+    CU_ASSERT(sql_do(
+        file,
+        "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
+        "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN same_as;"
+        "PRAGMA journal_mode = DELETE"));
 }
 
 static void test_versions(void)
