@@ -688,6 +688,8 @@ struct product {
 struct product *product_make(const char *file, const struct options *o, enum status *status);
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
 const char *product_source_here(struct product *p, const struct options *o);
+/* The same and its header, said to be made by that command: with equal commands equal code is equal text. */
+void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header);
 void product_free(struct product *p);
 /* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,

@@ -144,3 +144,26 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 {
     for (int k = 0; k < s->knobs; k++) text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
 }
+
+/* The knob of that name which takes the value, or may be given it; NULL: there is none. */
+static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int64_t value)
+{
+    const int row = find_row(name);
+    if (row == KNOBS || value < knob_table[row].low || value > knob_table[row].high || value % knob_table[row].multiple != 0) return NULL;
+    for (int k = 0; k < s->knobs; k++)
+        if (strcmp(s->knob[k].name, name) == 0 && s->knob[k].values < MOST_VALUES) return &s->knob[k];
+    return NULL;
+}
+
+bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_point *p)
+{
+    for (int j = 0; j < e->knobs; j++)
+        if (!knob_taking(s, e->knob[j].name, e->knob[j].value)) return false;
+    for (int j = 0; j < e->knobs; j++) knob_value(knob_taking(s, e->knob[j].name, e->knob[j].value), e->knob[j].value);
+    *p = point_usual(s);
+    for (int j = 0; j < e->knobs; j++)
+        for (int k = 0; k < s->knobs; k++)
+            for (int v = 0; v < s->knob[k].values && strcmp(s->knob[k].name, e->knob[j].name) == 0; v++)
+                if (s->knob[k].value[v] == e->knob[j].value) p->at[k] = v;
+    return true;
+}

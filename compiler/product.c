@@ -112,10 +112,22 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     return p;
 }
 
+/* The one target whose code is loaded here; NULL: all. */
+static const struct target *target_to_load(const struct product *p, const struct options *o)
+{
+    return o->named_targets ? NULL : product_target_here(p);
+}
+
+void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header)
+{
+    emit_source(p, target_to_load(p, o), command, source);
+    emit_header(p, command, header);
+}
+
 const char *product_source_here(struct product *p, const struct options *o)
 {
-    const struct target *here = product_target_here(p);
-    if (o->named_targets || !here) return p->source.data;
+    const struct target *here = target_to_load(p, o);
+    if (!here) return p->source.data;
     if (!p->source_here.data) emit_source(p, here, arena_printf(p->arena, "%s --target %s", p->command, here->name), &p->source_here);
     return p->source_here.data;
 }

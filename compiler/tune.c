@@ -28,6 +28,7 @@ struct tuning {
     struct store *store;
     struct machine_speed speed;
     struct tune_experiment experiment;
+    struct tuned_file file_has; /* SPEC.tuned.yaml, before the search */
     double started;
     bool live, failed;
     /* the shape at work */
@@ -35,8 +36,18 @@ struct tuning {
     double until; /* seconds after the start: of its search */
     double *expected; /* by the number of the point; 0: not known yet */
     int64_t expected_size;
-    struct tune_gain best;
+    struct tune_gain best; /* of what was confirmed */
     struct tune_point best_point;
+    const struct tuned_entry *in_force; /* what the file has for its length, or NULL */
+    struct tune_point in_force_point;
+    bool comparable; /* it is such a point */
+};
+
+/* What came of a shape. */
+struct outcome {
+    struct tune_run run;
+    bool measured; /* something was, in this search */
+    bool compared; /* what the file had in force for it, too */
 };
 
 /* ---- progress ---- */
@@ -142,43 +153,124 @@ static bool join(struct tune_result *result, const struct tune_result *before)
     return true;
 }
 
-/* Measures the point `samples` times and keeps that, with what was known if `joined`, in place of it if not; false: it was interrupted, or something failed
-   and a message was given. */
+/* What is asked of the database when a trial has made its C. */
+struct question {
+    struct tuning *t;
+    struct arena *arena;
+    int64_t run;
+    const struct tune_trial *answer;
+};
+
+static bool known_code(void *user, const char *code)
+{
+    struct question *q = user;
+    q->answer = store_find_code(q->t->store, q->run, q->t->o->resume, code, &q->t->space, q->arena, &q->t->failed);
+    return q->answer || q->t->failed;
+}
+
+static bool copy(const struct tune_result *from, struct tune_result *to)
+{
+    const size_t bytes = (size_t)from->samples * sizeof *from->sample;
+    *to = *from;
+    to->sample = malloc(bytes + 1);
+    if (to->sample && bytes) memcpy(to->sample, from->sample, bytes);
+    return to->sample != NULL;
+}
+
+static bool out_of_memory(struct tuning *t)
+{
+    complain(t->o, "out of memory");
+    t->failed = true;
+    return false;
+}
+
+/* Measures the point until it has so many samples and keeps them: with those that are known if `joined`, in place of them if not. A point with the same C
+   as one that was measured shares its result. False: it was interrupted, or something failed and a message was given. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples, const struct tune_trial *known, bool joined,
                     struct tune_result *result)
 {
     const struct tune_shape *shape = &t->request.shape[t->shape];
-    const struct trial_request request = {t->o, t->file, &t->space, point, shape, t->request.seed, t->request.document, samples, t->request.limit};
-    int64_t trial = known ? known->id : 0;
+    const int more = samples - (known && joined ? known->result.samples : 0);
+    struct question question = {.t = t, .arena = arena_new(), .run = run};
+    const struct trial_request request = {
+        t->o, t->file, &t->space, point, shape, t->request.seed, t->request.document, more, t->request.limit, known ? NULL : known_code, &question};
+    int64_t trial = known ? known->same_as ? known->same_as : known->id : 0;
+    bool done = false;
     if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
-    if (t->failed || !trial_run(&request, result)) return false;
-    if (joined && known && !join(result, &known->result)) {
-        complain(t->o, "out of memory");
-        t->failed = true;
-        return false;
+    const enum trial_end end = t->failed ? TRIAL_INTERRUPTED : trial_run(&request, result);
+    if (end == TRIAL_INTERRUPTED) {
+        if (!known && !t->failed && !store_interrupt(t->store, trial)) t->failed = true;
+    } else if (end == TRIAL_KNOWN) {
+        const struct tune_trial *same = question.answer;
+        if (t->failed || !store_share(t->store, trial, same->id))
+            t->failed = true;
+        else if (trial_enough(&same->result, samples))
+            done = copy(&same->result, result) || out_of_memory(t);
+        else
+            done = measure(t, run, point, samples, same, true, result);
+    } else if (joined && known && !join(result, &known->result))
+        out_of_memory(t);
+    else {
+        const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
+        struct counts counts;
+        count_work(product_choice(t->product, product_target_here(t->product), shape->length), &size, t->request.document, machine_cache(), &counts);
+        result->work = counts.flops;
+        result->bytes = counts.bytes;
+        result->peak = t->speed.peak;
+        result->bandwidth = t->speed.bandwidth;
+        done = store_finish(t->store, trial, result);
+        t->failed |= !done;
     }
-    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
-    struct counts counts;
-    count_work(product_choice(t->product, product_target_here(t->product), shape->length), &size, t->request.document, machine_cache(), &counts);
-    result->work = counts.flops;
-    result->bytes = counts.bytes;
-    result->peak = t->speed.peak;
-    result->bandwidth = t->speed.bandwidth;
-    if (!store_finish(t->store, trial, result)) t->failed = true;
-    return !t->failed;
+    arena_free(question.arena);
+    return done;
+}
+
+/* Of many candidates the luckiest leads: the best is one that was measured anew. */
+static bool confirmed(const struct tune_result *result)
+{
+    return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
+}
+
+static bool leads(const struct tuning *t, const struct tune_result *result)
+{
+    const struct tune_gain gain = tune_gain(result);
+    return result->status == TUNE_MEASURED && gain.high < 1 && gain.ratio < t->best.ratio;
 }
 
 static void note(struct tuning *t, const struct tune_point *point, const struct tune_result *result)
 {
     t->trials++;
     t->failures += result->status != TUNE_MEASURED;
-    struct tune_gain gain = tune_gain(result);
-    bool better = gain.ratio < t->best.ratio;
+    const bool better = confirmed(result) && leads(t, result);
     if (better) {
-        t->best = gain;
+        t->best = tune_gain(result);
         t->best_point = *point;
     }
     progress(t, better);
+}
+
+/* What is known of the point after it has been measured so many times, and anew if it leads then; to be freed. */
+static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples, struct tune_result *result)
+{
+    bool done = false;
+    for (int round = 0; round < 2 && !t->failed; round++) {
+        struct arena *arena = arena_new();
+        const struct tune_trial *known = store_find(t->store, run, t->o->resume, point, &t->space, arena, &t->failed);
+        free(result->sample);
+        result->sample = NULL;
+        if (t->failed)
+            done = false;
+        else if (round == 1)
+            done = measure(t, run, point, CONFIRMED, known, false, result);
+        else if (known && trial_enough(&known->result, samples))
+            done = copy(&known->result, result) || out_of_memory(t);
+        else
+            done = measure(t, run, point, samples, known, true, result);
+        arena_free(arena);
+        if (!done || confirmed(result) || !leads(t, result)) break;
+    }
+    if (done) note(t, point, result);
+    return done;
 }
 
 static bool in_shard(const struct tuning *t, const struct tune_point *point)
@@ -197,18 +289,9 @@ static void search(struct tuning *t, int64_t run)
     while (!t->failed && !stop(t) && search_next(s, &point, &wanted, &t->failed)) {
         if (t->request.shards > 1 && !in_shard(t, &point)) continue;
         if (wanted < t->request.samples) wanted = (int)t->request.samples;
-        struct arena *arena = arena_new();
-        const struct tune_trial *known = store_find(t->store, run, t->o->resume, &point, &t->space, arena, &t->failed);
         struct tune_result result = {.sample = NULL};
-        if (!t->failed && known && trial_enough(&known->result, wanted)) {
-            note(t, &point, &known->result);
-            search_tell(s, &point, &known->result);
-        } else if (!t->failed && measure(t, run, &point, wanted - (known ? known->result.samples : 0), known, true, &result)) {
-            note(t, &point, &result);
-            search_tell(s, &point, &result);
-        }
+        if (try_point(t, run, &point, wanted, &result)) search_tell(s, &point, &result);
         free(result.sample);
-        arena_free(arena);
     }
     search_close(s);
 }
@@ -235,7 +318,19 @@ static const struct tune_trial *leader(const struct tune_run *run)
     return found;
 }
 
-/* Of many candidates the luckiest leads: leaders are measured anew, until the first of them has been. */
+/* Whether what the file has for the length was among the candidates; if not, it is measured like them. */
+static bool compare(struct tuning *t, int64_t run)
+{
+    const struct tune_point usual = point_usual(&t->space);
+    if (!t->in_force || (t->comparable && point_number(&t->space, &usual) == point_number(&t->space, &t->in_force_point))) return true;
+    if (!t->comparable || t->failed || trial_interrupted() || (t->request.shards > 1 && !in_shard(t, &t->in_force_point))) return false;
+    struct tune_result result = {.sample = NULL};
+    const bool done = try_point(t, run, &t->in_force_point, (int)t->request.samples, &result);
+    free(result.sample);
+    return done;
+}
+
+/* Leaders are measured anew, until the first of them has been. */
 static void confirm(struct tuning *t, int64_t run)
 {
     for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
@@ -266,47 +361,106 @@ static void describe(const struct tune_shape *shape, const struct tune_space *sp
 static void tell(const struct tuning *t, const struct tune_run *run)
 {
     struct text line = {0};
-    describe(&run->experiment.shape, &run->experiment.space, run_best(run), &line);
-    int measured = 0;
-    for (int k = 0; k < run->trials; k++) measured += run->trial[k].result.status == TUNE_MEASURED;
-    printf("%s; %d measured, %d failed\n", line.data, measured, t->failures);
+    int measured = 0, shared = 0;
+    for (int k = 0; k < run->trials; k++) {
+        measured += run->trial[k].result.status == TUNE_MEASURED;
+        shared += run->trial[k].same_as != 0;
+    }
+    if (measured)
+        describe(&run->experiment.shape, &run->experiment.space, run_best(run), &line);
+    else {
+        shape_text(&run->experiment.shape, &line);
+        text_add(&line, ": nothing was measured");
+    }
+    printf("%s; %d measured", line.data, measured);
+    if (shared) printf(" (%d with the same C as another)", shared);
+    printf(", %d failed\n", t->failures);
     fflush(stdout);
     text_free(&line);
 }
 
-/* SPEC.tuned.yaml: for every length the schedule of the shape with most work, from halfway (by quotients) between it and the length before. */
-static enum status write_tuned(struct tuning *t, const struct tune_run *runs, int count)
+/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what it has. */
+static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
-    struct tuned_entry entry[MOST_SCHEDULES];
-    int entries = 0;
-    for (int k = 0, next; k < count; k = next) {
-        const struct tune_run *run = &runs[k];
-        struct text says = {0};
-        for (next = k; next < count && runs[next].experiment.shape.length == runs[k].experiment.shape.length; next++) {
-            const struct tune_shape *shape = &runs[next].experiment.shape;
-            if (shape->batch * shape->heads > run->experiment.shape.batch * run->experiment.shape.heads) run = &runs[next];
-            if (next > k) text_add(&says, "\n");
-            describe(shape, &runs[next].experiment.space, run_best(&runs[next]), &says);
-        }
-        const struct tune_trial *best = run_best(run);
-        const struct tune_space *space = &run->experiment.space;
-        struct tune_point usual = point_usual(space);
-        double length = (double)run->experiment.shape.length, before = k ? (double)runs[k - 1].experiment.shape.length : 0;
-        if (entries < MOST_SCHEDULES)
-            entry[entries++] = tuned_entry(space, best ? &best->point : &usual, k ? (int64_t)ceil(sqrt(length * before)) : 1, arena_copy(t->arena, says.data));
-        text_free(&says);
+    const struct outcome *most = NULL;
+    struct text says = {0};
+    for (int k = 0; k < count; k++) {
+        const struct tune_shape *shape = &outcome[k].run.experiment.shape;
+        if (!outcome[k].measured) continue;
+        if (!most || shape->batch * shape->heads > most->run.experiment.shape.batch * most->run.experiment.shape.heads) most = &outcome[k];
+        if (says.length) text_add(&says, "\n");
+        describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
     }
-    const char *from = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine, t->experiment.compiler);
-    const char *path = tuned_path(t->arena, t->file);
+    const struct tune_trial *best = most ? run_best(&most->run) : NULL;
+    const struct tuned_entry *has = most ? tuned_in_force(&t->file_has, most->run.experiment.shape.length) : NULL;
+    const bool own = has && tuned_length(has) == most->run.experiment.shape.length, keep = most && !most->compared && (own || !best);
+    if (keep && !trial_interrupted())
+        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found", t->file_has.path,
+                (long long)most->run.experiment.shape.length);
+    if (most && !keep) {
+        const struct tune_space *space = &most->run.experiment.space;
+        const struct tune_point usual = point_usual(space);
+        *entry = tuned_entry(space, best ? &best->point : &usual, 1, arena_copy(t->arena, says.data));
+        entry->length = most->run.experiment.shape.length;
+    }
+    text_free(&says);
+    return most && !keep;
+}
+
+/* SPEC.tuned.yaml, where there is something new to write. */
+static enum status write_tuned(struct tuning *t, const struct outcome *outcome, int count)
+{
+    struct tuned_entry found[MOST_SCHEDULES], all[MOST_SCHEDULES];
+    int entries = 0;
+    bool measured = false;
+    for (int k = 0, next; k < count; k = next) {
+        for (next = k; next < count && outcome[next].run.experiment.shape.length == outcome[k].run.experiment.shape.length; next++)
+            measured |= outcome[next].measured;
+        if (entries < MOST_SCHEDULES) entries += entry_of(t, outcome + k, next - k, &found[entries]);
+    }
+    const char *path = t->file_has.path;
+    if (!measured) mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
+    if (entries == 0) return STATUS_DONE;
+    entries = tuned_merge(&t->file_has, found, entries, all);
+    const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine, t->experiment.compiler);
+    const char *says = tuned_header(t->arena, &t->file_has, all, entries, own), *base = t->file_has.base ? t->file_has.base : t->text.data;
     struct text out = {0};
     enum status status = STATUS_MACHINE;
-    if (tuned_text(t->text.data, t->text.length, from, entry, entries, &out))
-        status = write_whole(t->o, path, out.data, out.length);
-    else
+    if (!tuned_text(base, strlen(base), says, all, entries, &out))
         complain(t->o, "%s: there is no place for a schedule in it", t->file);
-    if (status == STATUS_DONE && !t->o->quiet) fprintf(stderr, "attnc: wrote %s\n", path);
+    else if (t->file_has.other_spec && rename(path, arena_printf(t->arena, "%s~", path)) != 0)
+        complain(t->o, "cannot rename %s to %s~: %s", path, path, strerror(errno));
+    else
+        status = write_whole(t->o, path, out.data, out.length);
+    if (status == STATUS_DONE) mention(t->o, "", "wrote %s", path);
     text_free(&out);
     return status;
+}
+
+/* ---- a machine that has other things to do ---- */
+
+/* More than noise that a median takes care of: what was measured of the same thing then differs from time to time. */
+static const double UNSTEADY = 1.1;
+
+static void say_unsteady(const struct tuning *t, const struct tune_run *run)
+{
+    struct tune_spread spread = run_spread(run);
+    struct text shape = {0};
+    if (!(spread.high > UNSTEADY * spread.low)) return;
+    shape_text(&run->experiment.shape, &shape);
+    mention(t->o, "warning", "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs may be at work",
+            shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
+    text_free(&shape);
+}
+
+static void say_peak_moved(struct tuning *t)
+{
+    struct machine_speed now;
+    if (t->o->quiet || trial_interrupted() || !trial_machine(t->o, t->product->spec->dtype, t->speed.threads, false, &now)) return;
+    if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
+        mention(t->o, "warning",
+                "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or other programs are at work",
+                t->speed.peak / 1e9, now.peak / 1e9);
 }
 
 static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
@@ -324,6 +478,18 @@ static enum status write_report(const struct options *o, const struct tune_run *
 
 /* ---- the commands ---- */
 
+static bool room_for_all(const struct tuning *t)
+{
+    struct tuned_entry found[MOST_SHAPES], all[MOST_SCHEDULES];
+    int count = 0;
+    for (int k = 0; k < t->request.shapes; k++)
+        if (count == 0 || found[count - 1].length != t->request.shape[k].length) found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
+    if (tuned_merge(&t->file_has, found, count, all) <= MOST_SCHEDULES) return true;
+    complain(t->o, "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, or take some out of it",
+             t->file_has.path, MOST_SCHEDULES);
+    return false;
+}
+
 static enum status prepare(struct tuning *t)
 {
     enum status status = read_spec_file(t->file, t->o, &t->text);
@@ -336,10 +502,15 @@ static enum status prepare(struct tuning *t)
         complain(t->o, "this machine runs none of the targets; attnc tune without --target takes those that it can");
         return STATUS_INPUT;
     }
+    if (!tuned_read(t->file, &t->text, t->arena, t->o, &t->file_has, &status)) return status;
+    if (t->file_has.other_spec)
+        mention(t->o, "warning", "%s is tuned for another spec than %s is now: what it has is not taken over, and is kept in %s~", t->file_has.path, t->file,
+                t->file_has.path);
+    if (!room_for_all(t)) return STATUS_INPUT;
     t->store = store_open(t->request.database, false, t->o, &status);
     if (!t->store) return status;
     int threads = t->request.shape[0].threads;
-    if (!trial_machine(t->o, t->product->spec->dtype, threads, &t->speed)) return STATUS_MACHINE;
+    if (!trial_machine(t->o, t->product->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
         if (t->request.shape[k].threads == 0) t->request.shape[k].threads = t->speed.threads;
     const char *compiler = compiler_version(t->arena, t->o);
@@ -357,9 +528,11 @@ static enum status prepare(struct tuning *t)
 static enum status tune(struct tuning *t)
 {
     enum status status = prepare(t);
-    struct tune_run *runs = arena_alloc(t->arena, MOST_SHAPES * sizeof *runs);
+    struct outcome *outcome = arena_alloc(t->arena, MOST_SHAPES * sizeof *outcome);
     int count = 0;
     if (status != STATUS_DONE) return status;
+    mention(t->o, "", "%s, %s; %.1f GFLOP/s and %.1f GB/s at best on %d thread%s", t->experiment.compiler, t->target->name, t->speed.peak / 1e9,
+            t->speed.bandwidth / 1e9, t->speed.threads, t->speed.threads == 1 ? "" : "s");
     t->started = attn_seconds();
     for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
         double begin = spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
@@ -369,22 +542,33 @@ static enum status tune(struct tuning *t)
         t->experiment.shape = t->request.shape[t->shape];
         knob_space(t->product, t->experiment.shape.length, &t->space);
         if (!tune_knobs(t->o, &t->space)) return STATUS_USAGE;
+        t->in_force = tuned_in_force(&t->file_has, t->experiment.shape.length);
+        t->comparable = t->in_force && tuned_point(&t->space, t->in_force, &t->in_force_point);
         t->experiment.space = t->space;
         t->expected_size = space_points(&t->space) < MOST_EXPECTED ? space_points(&t->space) : MOST_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
         if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run)) return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
         search(t, run);
-        if (!t->failed) confirm(t, run);
+        const bool tried = t->trials > 0, compared = tried && compare(t, run);
+        if (tried && !t->failed) confirm(t, run);
         clear_line(t);
         const struct tune_run *stored = t->failed ? NULL : read_run(t, run);
         if (!stored) break;
-        runs[count++] = *stored;
+        outcome[count++] = (struct outcome){*stored, t->trials > t->failures, compared};
         tell(t, stored);
+        say_unsteady(t, stored);
     }
     if (t->failed) return STATUS_MACHINE;
-    if (count > 0) status = write_tuned(t, runs, count);
-    if (status == STATUS_DONE && t->o->report) status = write_report(t->o, runs, count);
+    if (count > 0) {
+        say_peak_moved(t);
+        status = write_tuned(t, outcome, count);
+    }
+    if (status == STATUS_DONE && t->o->report) {
+        struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
+        for (int k = 0; k < count; k++) runs[k] = outcome[k].run;
+        status = write_report(t->o, runs, count);
+    }
     return status;
 }
 
@@ -399,6 +583,10 @@ static enum status consult(const struct options *o, const struct tune_request *r
     struct tune_run *runs = NULL;
     int count = status == STATUS_DONE ? store_runs(store, o->files ? o->file[0] : NULL, arena, &runs) : 0;
     if (count < 0) status = STATUS_MACHINE;
+    if (status == STATUS_DONE && o->report && o->files && count == 0) {
+        complain(o, "%s has no run of a spec that is called '%s'; attnc tune --query lists those that there are", request->database, o->file[0]);
+        status = STATUS_INPUT;
+    }
     if (status == STATUS_DONE && o->export) status = tune_export(o, o->export, runs, count);
     if (status == STATUS_DONE && o->query) status = tune_query(o, runs, count);
     if (status == STATUS_DONE && o->report) status = write_report(o, runs, count);
@@ -406,12 +594,20 @@ static enum status consult(const struct options *o, const struct tune_request *r
     return status;
 }
 
+/* Whether the operand is no file to search, but the name of a spec in the database. */
+static bool is_name(const char *operand)
+{
+    const char *dot = strrchr(operand, '.');
+    const bool yaml = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    return !yaml && !strchr(operand, '/') && access(operand, F_OK) != 0;
+}
+
 int command_tune(const struct options *o)
 {
     struct arena *arena = arena_new();
     struct tuning *t = calloc(1, sizeof *t);
     enum status status = STATUS_MACHINE;
-    const bool consults = o->merge || o->query || o->export || (o->report && o->files == 0);
+    const bool consults = o->merge || o->query || o->export || (o->report && (o->files == 0 || is_name(o->file[0])));
     if (!t)
         complain(o, "out of memory");
     else if (o->files != 1 && !(consults && o->files == 0)) {

@@ -44,14 +44,38 @@ struct tuned_entry {
         const char *name;
         int64_t value;
     } knob[MOST_KNOBS];
+    int64_t length; /* that it was found for; 0: not known */
 };
+/* The point that an entry is, for which the space gets the values that it lacks; false: the entry sets what the space has no knob for, or as no knob can
+   be. (knobs.c) */
+bool tuned_point(struct tune_space *s, const struct tuned_entry *e, struct tune_point *p);
 /* The knobs of a point: none, where all are as usual; all but a usual crossover else, for usual values may depend on one another. */
 struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_point *p, int64_t from, const char *says);
 /* The text of a spec with these entries, 1 to MOST_SCHEDULES that ascend, as its schedule, in place of one that is there; all else stays as it is. `says`
    are lines for a comment above `schedule:`. Returns false where the text is no spec that attnc would read. (tuned_text.c) */
 bool tuned_text(const char *spec, size_t length, const char *says, const struct tuned_entry *entry, int entries, struct text *out);
-/* SPEC.tuned.yaml for SPEC.yaml. (tuned.c) */
+/* SPEC.tuned.yaml for SPEC.yaml; what a text of a spec means, as product_meaning_hash says it, and the spec, or NULL after reporting. (tuned.c) */
 const char *tuned_path(struct arena *arena, const char *spec);
+const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec);
+/* What is in SPEC.tuned.yaml. (tuned_merge.c) */
+struct tuned_file {
+    const char *path;
+    bool there, other_spec; /* it means something else than SPEC.yaml, so that nothing in it is taken over */
+    const char *base;       /* its text, to be written anew with another schedule; NULL: that of SPEC.yaml is better */
+    const char *searched;   /* the comments above its schedule that say where it was searched, or NULL */
+    struct tuned_entry entry[MOST_SCHEDULES];
+    int entries;
+};
+/* False after a message: it is there and no spec. `text` is that of SPEC.yaml. */
+bool tuned_read(const char *spec, const struct text *text, struct arena *arena, const struct options *o, struct tuned_file *out, enum status *status);
+/* The length that an entry is for. */
+int64_t tuned_length(const struct tuned_entry *e);
+/* The entry for the length, or else the one that a kernel takes there; NULL: there is none. */
+const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t length);
+/* The file's entries with those that were found in place of those for the same lengths. How many; MOST_SCHEDULES + 1: more than a spec may have. */
+int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out);
+/* `own`, after what the file says of where those entries were searched that are from it. */
+const char *tuned_header(struct arena *arena, const struct tuned_file *file, const struct tuned_entry *entry, int entries, const char *own);
 
 /* ---- what is known of a point ---- */
 
@@ -60,14 +84,15 @@ struct tune_shape {
     int threads;
 };
 enum tune_status {
-    TUNE_RUNNING, /* by a process that may have died */
+    TUNE_RUNNING,     /* by a process that lives, as far as is known */
+    TUNE_INTERRUPTED, /* that process ended before it had a result */
     TUNE_MEASURED,
     TUNE_WRONG,   /* what it computed is off by more than rounding */
     TUNE_CRASHED, /* a signal */
     TUNE_LATE,    /* beyond its time limit */
     TUNE_REFUSED  /* the compiler or the C compiler would not have it, or there was no memory */
 };
-extern const char *const tune_status_name[]; /* "running", "measured", "wrong", "crashed", "late", "refused" */
+extern const char *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
 /* Calls of the candidate and of the usual schedule in turn: sample k has the seconds of both. */
 struct tune_sample {
@@ -79,9 +104,15 @@ struct tune_result {
     double work, peak;         /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
     double bytes;              /* moved by a call, by the roofline; 0: not known */
     double bandwidth;          /* bytes a second that the machine reached at best; 0: not known */
+    char code[65];             /* a hash of the C that was measured; "": not known */
     int samples;
     struct tune_sample *sample; /* malloc'd, or in an arena */
 };
+/* Whether it says something of the schedule. */
+static inline bool tune_ended(const struct tune_result *r)
+{
+    return r->status > TUNE_INTERRUPTED;
+}
 /* The candidate's time over the usual schedule's: the median of the samples' quotients and its 95% confidence interval (of order statistics: no
    distribution assumed; from the least to the largest below 6 samples); infinity where there is no sample. */
 struct tune_gain {
@@ -129,8 +160,8 @@ struct tune_experiment {
     struct tune_space space;
 };
 struct tune_trial {
-    int64_t id;
-    double begun; /* seconds since 1970 */
+    int64_t id, same_as; /* 0, or the trial with the same C that was measured in place of this one: the result is of that one */
+    double begun;        /* seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };
@@ -155,12 +186,20 @@ extern int store_patience;
 /* These return false after a message (a full disk, a file that cannot be written, a lock that never came free). */
 /* A run for the experiment: with `resume` the last one of an equal experiment, strategy and seed, if there is one. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume, int64_t *run);
+/* A trial of the run: new, or one that was interrupted and is begun again. */
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial);
+/* Of a trial that was begun: nothing came of it. */
+bool store_interrupt(struct store *s, int64_t trial);
+/* The result of a trial that was begun is that of another, which was measured with the same C. */
+bool store_share(struct store *s, int64_t trial, int64_t measured);
 /* All that is known of the trial, samples of before included, in one transaction. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
 /* The last finished trial of a run (`anywhere`: of all runs of its experiment) at the point, in the arena; NULL: none (yet). *failed: a message was given. */
 const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space,
                                     struct arena *arena, bool *failed);
+/* The same for a trial that was measured with C of that hash. */
+const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code, const struct tune_space *space, struct arena *arena,
+                                         bool *failed);
 /* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* One run, in the arena; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
@@ -183,6 +222,12 @@ double schedule_loads(int64_t rows, int64_t vectors);
 const struct tune_trial *run_best(const struct tune_run *run);
 /* Median seconds of the usual schedule, over all samples of the run; infinity without one. */
 double run_usual(const struct tune_run *run);
+/* What the same thing, a call with the usual schedule, took in the middle half of all samples of the run. */
+struct tune_spread {
+    double low, high;
+    int samples;
+};
+struct tune_spread run_spread(const struct tune_run *run);
 /* A table on standard output; "csv" or "json" of every trial (tune_query.c, tune_export.c). */
 enum status tune_query(const struct options *o, const struct tune_run *runs, int count);
 enum status tune_export(const struct options *o, const char *format, const struct tune_run *runs, int count);

@@ -26,7 +26,7 @@ static void names_add(struct names *n, struct arena *arena, const char *name)
 
 static const char
     csv_head[] = "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,"
-                 "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s";
+                 "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as";
 
 /* Nothing where it is not known. */
 static void csv_real(struct text *out, double value, bool known)
@@ -61,6 +61,7 @@ static void csv_trial(const struct tune_run *run, const struct tune_trial *trial
     csv_real(out, r->peak, r->peak > 0);
     csv_real(out, r->bytes, r->bytes > 0);
     csv_real(out, r->bandwidth, r->bandwidth > 0);
+    text_add(out, trial->same_as ? ",%lld" : ",", (long long)trial->same_as);
     for (int n = 0; n < knobs->count; n++) {
         text_add(out, ",");
         for (int k = 0; k < e->space.knobs; k++)
@@ -146,11 +147,12 @@ static json_t *trial_json(const struct tune_run *run, const struct tune_trial *t
     for (int k = 0; k < s->knobs; k++) json_object_set_new(schedule, s->knob[k].name, whole(s->knob[k].value[trial->point.at[k]]));
     for (int k = 0; k < r->samples; k++)
         json_array_append_new(samples, json_pack("{s:o, s:o}", "seconds", real(r->sample[k].seconds, true), "usual", real(r->sample[k].usual, true)));
-    json_t *made = json_pack("{s:o, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(trial->id), "begun", trial->begun, "status",
-                             tune_status_name[r->status], "why", *r->why ? word(r->why) : json_null(), "schedule", schedule, "seconds",
-                             real(tune_seconds(r), true), "ratio", real(gain.ratio, true), "ratio_low", real(gain.low, true), "ratio_high",
-                             real(gain.high, true), "work_flops", real(r->work, r->work > 0), "peak_flops_s", real(r->peak, r->peak > 0), "bytes",
-                             real(r->bytes, r->bytes > 0), "bandwidth_bytes_s", real(r->bandwidth, r->bandwidth > 0), "samples", samples);
+    json_t *made = json_pack("{s:o, s:o, s:f, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(trial->id), "same_as",
+                             trial->same_as ? whole(trial->same_as) : json_null(), "begun", trial->begun, "status", tune_status_name[r->status], "why",
+                             *r->why ? word(r->why) : json_null(), "schedule", schedule, "seconds", real(tune_seconds(r), true), "ratio",
+                             real(gain.ratio, true), "ratio_low", real(gain.low, true), "ratio_high", real(gain.high, true), "work_flops",
+                             real(r->work, r->work > 0), "peak_flops_s", real(r->peak, r->peak > 0), "bytes", real(r->bytes, r->bytes > 0), "bandwidth_bytes_s",
+                             real(r->bandwidth, r->bandwidth > 0), "samples", samples);
     return made;
 }
 

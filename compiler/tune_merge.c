@@ -24,20 +24,22 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;
-    const char *key = store_text(row, 8, m->arena);
-    const bool finished = sqlite3_column_type(row, 9) != SQLITE_NULL;
-    const double when = sqlite3_column_double(row, 9);
+    const char *key = store_text(row, STORE_TRIAL_WIDTH, m->arena), *same_as = store_text(row, STORE_TRIAL_WIDTH + 2, m->arena);
+    const bool finished = sqlite3_column_type(row, STORE_TRIAL_WIDTH + 1) != SQLITE_NULL;
+    const double when = sqlite3_column_double(row, STORE_TRIAL_WIDTH + 1);
     int64_t id;
     double known;
     if (!find_key(m->to, "SELECT id, finished FROM trials WHERE key = ?", key, &id, &known)) return false;
     if (id && (!finished || known >= when)) return true;
     if (!store_trial_read(m->from, row, space, m->arena, &trial)) return false;
     if (!id) {
-        if (!store_do(m->to, "INSERT INTO trials (key, run, begun, status) VALUES (?, ?, ?, ?)", "tidt", key, run, trial.begun, tune_status_name[TUNE_RUNNING]))
+        if (!store_do(m->to, "INSERT INTO trials (key, run, begun, status, process) VALUES (?, ?, ?, ?, nullif(?, ''))", "tidtt", key, run, trial.begun,
+                      tune_status_name[TUNE_RUNNING], store_text(row, STORE_TRIAL_WIDTH - 1, m->arena)))
             return false;
         id = sqlite3_last_insert_rowid(m->to->db);
         if (!store_choose(m->to, id, &trial.point, space)) return false;
     }
+    if (finished && *same_as) return store_set_same(m->to, id, when, tune_status_name[trial.result.status], same_as);
     return !finished || store_set_result(m->to, id, when, &trial.result);
 }
 
@@ -58,8 +60,9 @@ static bool merge_run(struct merge *m, sqlite3_stmt *row)
     }
     sqlite3_stmt *q = NULL;
     if (well)
-        q = store_ask(m->from, "SELECT " STORE_TRIAL_COLUMNS ", t.key, t.finished FROM trials t WHERE t.run = ? ORDER BY t.id", "i",
-                      sqlite3_column_int64(row, 0));
+        q = store_ask(m->from,
+                      "SELECT " STORE_TRIAL_COLUMNS ", t.key, t.finished, t.same_as FROM " STORE_TRIALS " WHERE t.run = ? ORDER BY t.same_as IS NOT NULL, t.id",
+                      "i", sqlite3_column_int64(row, 0));
     int more = -1;
     well = q != NULL;
     while (well && (more = store_row(m->from, q)) > 0) {

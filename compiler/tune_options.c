@@ -37,10 +37,14 @@ const char tune_help[] = "usage: attnc tune [options] SPEC.yaml\n"
                          "  --shard K/N         the K-th of N parts of the space, for exhaustive and\n"
                          "                      random; --merge OTHER.db joins the results\n"
                          "  --query, --export csv|json   what is in the database, on standard output\n"
-                         "  --report FILE.html  a page to look at, of this search or of the database\n"
+                         "  --report FILE.html  a page to look at: of this search, or of the database (of the\n"
+                         "                      runs of the spec called NAME, which is no file)\n"
                          "  --target, --set, --quiet and the like are those of attnc --help.\n"
                          "\n"
-                         "Interrupted, it writes what it has found by then.\n"
+                         "What SPEC.tuned.yaml has for other lengths stays; what it has for a length is one of\n"
+                         "the candidates there, and stays if it could not be compared. An entry without\n"
+                         "attnc's comment, written by hand, is for the length it begins at. Nothing is\n"
+                         "written where nothing was measured; interrupted, it writes what was found by then.\n"
                          "\n";
 
 static bool bad_shape(const struct options *o, const char *text)

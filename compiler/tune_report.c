@@ -150,8 +150,9 @@ static const char *trials_text(const struct page *p, const struct tune_run *run)
     struct text text = {0};
     int left = run->trials;
     text_add(&text, "%d", run->trials);
-    for (int s = TUNE_RUNNING; s <= TUNE_REFUSED; s++) {
-        const int which = s == TUNE_REFUSED ? TUNE_RUNNING : s + 1; /* those that never ended come last */
+    static const int statuses = TUNE_REFUSED + 1;
+    for (int s = 0; s < statuses; s++) {
+        const int which = (s + TUNE_MEASURED) % statuses; /* those that never ended come last */
         int n = 0;
         for (int k = 0; k < run->trials; k++) n += run->trial[k].result.status == (enum tune_status)which;
         if (n == 0) continue;
@@ -203,6 +204,8 @@ static void put_trial(const struct page *p, const struct view *v, int k)
     }
     text_add(p->out, "<td class=\"why\">");
     if (r->status != TUNE_MEASURED) add_escaped(p->out, clean(p->arena, r->why));
+    for (int other = 0; other < run->trials && t->same_as; other++)
+        if (run->trial[other].id == t->same_as) text_add(p->out, "%sthe same C as trial %d", *r->why ? "; " : "", other + 1);
     text_add(p->out, "</td></tr>\n");
 }
 

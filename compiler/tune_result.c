@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const tune_status_name[] = {"running", "measured", "wrong", "crashed", "late", "refused", NULL};
+const char *const tune_status_name[] = {"running", "interrupted", "measured", "wrong", "crashed", "late", "refused", NULL};
 
 static int ascending(const void *a, const void *b)
 {
@@ -64,18 +64,49 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
+/* Whether an earlier trial of the run has the same samples. */
+static bool repeated(const struct tune_run *run, int trial)
+{
+    const int64_t from = run->trial[trial].same_as;
+    for (int t = 0; t < trial && from; t++)
+        if (run->trial[t].id == from || run->trial[t].same_as == from) return true;
+    return false;
+}
+
+/* Seconds of the usual schedule in all samples of the run, ascending; those that trials share are there once. */
+static double *usual_seconds(const struct tune_run *run, struct arena *arena, int *n)
+{
+    int count = 0;
+    for (int t = 0; t < run->trials; t++) count += run->trial[t].result.samples;
+    double *seconds = numbers(arena, (size_t)count);
+    *n = 0;
+    for (int t = 0; t < run->trials; t++) {
+        const struct tune_result *r = &run->trial[t].result;
+        const int samples = repeated(run, t) ? 0 : r->samples;
+        for (int k = 0; k < samples; k++) seconds[(*n)++] = r->sample[k].usual;
+    }
+    qsort(seconds, (size_t)*n, sizeof *seconds, ascending);
+    return seconds;
+}
+
 double run_usual(const struct tune_run *run)
 {
     struct arena *arena = arena_new();
-    int count = 0, n = 0;
-    for (int t = 0; t < run->trials; t++) count += run->trial[t].result.samples;
-    double *seconds = numbers(arena, (size_t)count);
-    for (int t = 0; t < run->trials; t++)
-        for (int k = 0; k < run->trial[t].result.samples; k++) seconds[n++] = run->trial[t].result.sample[k].usual;
-    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
-    const double middle = median(seconds, n);
+    int n;
+    const double *seconds = usual_seconds(run, arena, &n), middle = median(seconds, n);
     arena_free(arena);
     return middle;
+}
+
+struct tune_spread run_spread(const struct tune_run *run)
+{
+    struct arena *arena = arena_new();
+    int n;
+    const double *seconds = usual_seconds(run, arena, &n);
+    struct tune_spread spread = {0, 0, n};
+    if (n > 0) spread = (struct tune_spread){seconds[n / 4], seconds[(n - 1) - n / 4], n};
+    arena_free(arena);
+    return spread;
 }
 
 static bool same_point(const struct tune_space *s, const struct tune_point *a, const struct tune_point *b)
@@ -96,7 +127,7 @@ static bool usual(const struct tune_space *s, const struct tune_point *p)
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)
-        if (run->trial[t].result.status != TUNE_RUNNING && same_point(&run->experiment.space, &run->trial[t].point, &run->trial[trial].point)) return true;
+        if (tune_ended(&run->trial[t].result) && same_point(&run->experiment.space, &run->trial[t].point, &run->trial[trial].point)) return true;
     return false;
 }
 

@@ -184,13 +184,47 @@ bool store_choose(struct store *s, int64_t trial, const struct tune_point *point
     return true;
 }
 
+/* That trial t is at the point. */
+static void at_point(struct text *sql, const struct tune_point *point, const struct tune_space *space)
+{
+    for (int k = 0; k < space->knobs; k++)
+        text_add(sql, " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)", k,
+                 point->at[k]);
+}
+
+/* The run's trial at the point that nobody is at work on and that has no result; 0: there is none. */
+static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, struct arena *arena, int64_t *trial)
+{
+    struct text sql = {0};
+    text_add(&sql, "SELECT t.id, t.status, t.process, t.begun FROM trials t WHERE t.run = ? AND t.status IN ('running', 'interrupted')");
+    at_point(&sql, point, space);
+    sqlite3_stmt *q = store_ask(s, sql.data, "i", run);
+    text_free(&sql);
+    int row = -1;
+    *trial = 0;
+    while (q && !*trial && (row = store_row(s, q)) > 0)
+        if (strcmp(store_text(q, 1, arena), tune_status_name[TUNE_INTERRUPTED]) == 0 || process_gone(store_text(q, 2, arena), sqlite3_column_double(q, 3)))
+            *trial = sqlite3_column_int64(q, 0);
+    store_done(q);
+    return row >= 0;
+}
+
 static bool begin_row(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial)
 {
-    if (!store_do(s, "INSERT INTO trials (key, run, begun, status) VALUES (lower(hex(randomblob(16))), ?, ?, ?)", "idt", run, store_now(),
-                  tune_status_name[TUNE_RUNNING]))
-        return false;
-    *trial = sqlite3_last_insert_rowid(s->db);
-    return store_choose(s, *trial, point, space);
+    struct arena *arena = arena_new();
+    const char *process = process_here(arena);
+    bool well = find_interrupted(s, run, point, space, arena, trial);
+    if (well && *trial)
+        well = store_do(s, "UPDATE trials SET begun = ?, finished = NULL, status = ?, process = ? WHERE id = ?", "dtti", store_now(),
+                        tune_status_name[TUNE_RUNNING], process, *trial);
+    else if (well) {
+        well = store_do(s, "INSERT INTO trials (key, run, begun, status, process) VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?)", "idtt", run, store_now(),
+                        tune_status_name[TUNE_RUNNING], process);
+        *trial = sqlite3_last_insert_rowid(s->db);
+        well = well && store_choose(s, *trial, point, space);
+    }
+    arena_free(arena);
+    return well;
 }
 
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space, int64_t *trial)
@@ -200,11 +234,11 @@ bool store_begin(struct store *s, int64_t run, const struct tune_point *point, c
 
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result)
 {
-    if (!store_do(
-            s,
-            "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0), bandwidth = nullif(?, 0.0)"
-            " WHERE id = ?",
-            "dttddddi", finished, tune_status_name[result->status], result->why, result->work, result->peak, result->bytes, result->bandwidth, trial))
+    if (!store_do(s,
+                  "UPDATE trials SET finished = ?, status = ?, why = nullif(?, ''), work = nullif(?, 0.0), peak = nullif(?, 0.0), bytes = nullif(?, 0.0),"
+                  " bandwidth = nullif(?, 0.0), code = nullif(?, '') WHERE id = ?",
+                  "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak, result->bytes, result->bandwidth,
+                  result->code, trial))
         return false;
     if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " is there no more", trial);
     if (!store_do(s, "DELETE FROM samples WHERE trial = ?", "i", trial)) return false;
@@ -222,18 +256,45 @@ bool store_finish(struct store *s, int64_t trial, const struct tune_result *resu
     return store_write(s) && store_written(s, store_set_result(s, trial, store_now(), result));
 }
 
+bool store_interrupt(struct store *s, int64_t trial)
+{
+    return store_do(s, "UPDATE trials SET finished = ?, status = ? WHERE id = ? AND finished IS NULL", "dti", store_now(), tune_status_name[TUNE_INTERRUPTED],
+                    trial);
+}
+
+bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key)
+{
+    return store_do(s, "UPDATE trials SET finished = ?, status = ?, same_as = ? WHERE id = ?", "dtti", finished, status, key, trial);
+}
+
+static bool share(struct store *s, int64_t trial, int64_t measured)
+{
+    struct arena *arena = arena_new();
+    sqlite3_stmt *q = store_ask(s, "SELECT status, key FROM trials WHERE id = ?", "i", measured);
+    const bool well = q && store_row(s, q) > 0 && store_set_same(s, trial, store_now(), store_text(q, 0, arena), store_text(q, 1, arena));
+    store_done(q);
+    arena_free(arena);
+    return well;
+}
+
+bool store_share(struct store *s, int64_t trial, int64_t measured)
+{
+    return store_write(s) && store_written(s, share(s, trial, measured));
+}
+
 /* ---- back from rows ---- */
 
 static bool samples_read(struct store *s, struct arena *arena, struct tune_trial *trial)
 {
     struct tune_result *r = &trial->result;
-    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM samples WHERE trial = ?", "i", trial->id);
+    const int64_t of = trial->same_as ? trial->same_as : trial->id;
+    sqlite3_stmt *q = store_ask(s, "SELECT count(*) FROM samples WHERE trial = ?", "i", of);
     int row = q ? store_row(s, q) : -1;
     const int samples = row > 0 ? sqlite3_column_int(q, 0) : 0;
     store_done(q);
     if (row <= 0 || samples == 0) return row > 0;
     r->sample = arena_alloc(arena, (size_t)samples * sizeof *r->sample);
-    q = store_ask(s, "SELECT seconds, usual FROM samples WHERE trial = ? ORDER BY position", "i", trial->id);
+    q = store_ask(s, "SELECT seconds, usual FROM samples WHERE trial = ? ORDER BY position", "i", of);
     row = -1;
     while (q && (row = store_row(s, q)) > 0 && r->samples < samples)
         r->sample[r->samples++] = (struct tune_sample){sqlite3_column_double(q, 0), sqlite3_column_double(q, 1)};
@@ -277,22 +338,27 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     r->peak = sqlite3_column_double(statement, 5);
     r->bytes = sqlite3_column_double(statement, 6);
     r->bandwidth = sqlite3_column_double(statement, 7);
+    snprintf(r->code, sizeof r->code, "%s", store_text(statement, 8, arena));
+    trial->same_as = sqlite3_column_int64(statement, 9);
+    if (r->status == TUNE_RUNNING && process_gone(store_text(statement, 10, arena), trial->begun)) r->status = TUNE_INTERRUPTED;
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
 /* The trials that a question about a run is about: its own, or those of all runs of its experiment. */
 #define OF_RUN " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment WHERE r.id = ?1)))"
 
-static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const struct tune_space *space, struct arena *arena,
-                 struct tune_trial **found)
+/* The last trial with a result at the point or, where that is NULL, with that C. */
+static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code, const struct tune_space *space,
+                 struct arena *arena, struct tune_trial **found)
 {
     struct text sql = {0};
-    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t" OF_RUN " AND t.finished IS NOT NULL");
-    for (int k = 0; k < space->knobs; k++)
-        text_add(&sql, " AND EXISTS (SELECT 1 FROM choices c JOIN knobs k ON k.id = c.knob WHERE c.trial = t.id AND k.position = %d AND c.position = %d)", k,
-                 point->at[k]);
+    text_add(&sql, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN " AND t.finished IS NOT NULL AND t.status <> 'interrupted'");
+    if (point)
+        at_point(&sql, point, space);
+    else
+        text_add(&sql, " AND t.code = ?3 AND t.same_as IS NULL");
     text_add(&sql, " ORDER BY t.finished DESC, t.id DESC LIMIT 1");
-    sqlite3_stmt *q = store_ask(s, sql.data, "ii", run, (int64_t)anywhere);
+    sqlite3_stmt *q = point ? store_ask(s, sql.data, "ii", run, (int64_t)anywhere) : store_ask(s, sql.data, "iit", run, (int64_t)anywhere, code);
     text_free(&sql);
     const int row = q ? store_row(s, q) : -1;
     *found = row > 0 ? arena_alloc(arena, sizeof **found) : NULL;
@@ -305,7 +371,15 @@ const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere,
                                     struct arena *arena, bool *failed)
 {
     struct tune_trial *found = NULL;
-    *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, point, space, arena, &found)));
+    *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, point, NULL, space, arena, &found)));
+    return *failed ? NULL : found;
+}
+
+const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code, const struct tune_space *space, struct arena *arena,
+                                         bool *failed)
+{
+    struct tune_trial *found = NULL;
+    *failed = !(store_read(s) && store_have_read(s, find(s, run, anywhere, NULL, code, space, arena, &found)));
     return *failed ? NULL : found;
 }
 
@@ -317,7 +391,7 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     store_done(q);
     if (row <= 0) return false;
     run->trial = arena_alloc(arena, (size_t)trials * sizeof *run->trial);
-    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM trials t" OF_RUN " ORDER BY t.begun, t.id", "ii", run->id, (int64_t)anywhere);
+    q = store_ask(s, "SELECT " STORE_TRIAL_COLUMNS " FROM " STORE_TRIALS OF_RUN " ORDER BY t.begun, t.id", "ii", run->id, (int64_t)anywhere);
     bool well = q != NULL;
     while (well && (row = store_row(s, q)) > 0 && run->trials < trials)
         well = store_trial_read(s, q, &run->experiment.space, arena, &run->trial[run->trials++]);

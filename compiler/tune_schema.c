@@ -40,6 +40,25 @@ static const char *const steps[] = {
     " (SELECT avg(seconds) FROM samples s WHERE s.trial = t.id) AS mean_seconds,"
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
+
+    /* process: which one began the trial (tune_process.c), so that one that was killed is known to run no more. code: a hash of the C that was measured;
+       same_as: the key of the trial that had the same C and was measured in place of this one, whose result is this one's too. */
+    "ALTER TABLE trials ADD COLUMN process TEXT;"
+    "ALTER TABLE trials ADD COLUMN code TEXT;"
+    "ALTER TABLE trials ADD COLUMN same_as TEXT;"
+    "CREATE INDEX trials_without_result ON trials (run) WHERE status IN ('running', 'interrupted');"
+    "CREATE INDEX trials_of_code ON trials (code);"
+    "DROP VIEW results;"
+    "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, e.heads, e.kv_heads, e.length, e.threads,"
+    " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why,"
+    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id = c.knob"
+    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) AS schedule,"
+    " o.id AS same_as,"
+    " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples,"
+    " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds,"
+    " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds,"
+    " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual"
+    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key = t.same_as;",
 };
 
 int store_newest(void)

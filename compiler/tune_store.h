@@ -1,5 +1,5 @@
 /* What the files of the store share: the connection and statements on it (tune_store.c), the schema (tune_schema.c), rows (tune_rows.c), joining two
-   databases (tune_merge.c). */
+   databases (tune_merge.c), who is at work on what (tune_process.c). */
 #ifndef ATTNC_TUNE_STORE_H
 #define ATTNC_TUNE_STORE_H
 
@@ -52,12 +52,26 @@ bool store_migrate(struct store *s);
 /* The experiment's id: found, or made. */
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
+/* The trial has the result of another one, whose key that is. */
+bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key);
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
-/* The trial with its schedule and samples. `statement` has a row of STORE_TRIAL_COLUMNS first. */
-#define STORE_TRIAL_COLUMNS "t.id, t.begun, t.status, t.why, t.work, t.peak, t.bytes, t.bandwidth"
+/* The trial with its schedule and samples; of one that shares a result, that of the other. `statement` has a row of STORE_TRIAL_COLUMNS first, from
+   STORE_TRIALS. */
+#define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
+#define STORE_TRIAL_COLUMNS \
+    "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, t.peak)," \
+    " coalesce(o.bytes, t.bytes), coalesce(o.bandwidth, t.bandwidth), coalesce(o.code, t.code), o.id, t.process"
+enum { STORE_TRIAL_WIDTH = 11 };
 bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tune_space *space, struct arena *arena, struct tune_trial *trial);
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena);
 double store_now(void);
+
+/* ---- processes ---- */
+
+/* This one, in one line. */
+const char *process_here(struct arena *arena);
+/* Whether a process of before, which said so of itself and began a trial then, has ended. Of one on another machine that is known after a day. */
+bool process_gone(const char *process, double begun);
 
 #endif

@@ -22,7 +22,8 @@ enum { FEWEST = 3, SHORT_LENGTH = 333 };
 
 /* What a child tells its parent, in pieces that a pipe takes whole. */
 struct message {
-    enum { SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
+    enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
+    char code[65];
     struct tune_sample sample;
     enum tune_status status;
     char why[200];
@@ -53,6 +54,35 @@ int trial_interrupted(void)
     return (int)interrupted;
 }
 
+/* ---- what OpenMP leaves behind ---- */
+
+/* LLVM's OpenMP notes each process that uses it in a file, which it removes when the program exits: a child that is killed, or ends by _exit, never does. */
+enum { REGISTERED = 64 };
+static const char *const registered_in[] = {"/dev/shm", "/tmp"};
+enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
+
+static void registered_at(pid_t process, char path[REGISTERED_IN][REGISTERED])
+{
+    for (int k = 0; k < REGISTERED_IN; k++) snprintf(path[k], REGISTERED, "%s/__KMP_REGISTERED_LIB_%ld_%ld", registered_in[k], (long)process, (long)getuid());
+}
+
+static void forget_openmp(pid_t process)
+{
+    char path[REGISTERED_IN][REGISTERED];
+    registered_at(process, path);
+    for (int k = 0; k < REGISTERED_IN; k++) unlink(path[k]);
+}
+
+/* For a child whose parent may have died and cannot do it. */
+static char own_registration[REGISTERED_IN][REGISTERED];
+
+static void end_child(int number)
+{
+    for (int k = 0; k < REGISTERED_IN; k++) unlink(own_registration[k]);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /* ---- in the child ---- */
 
 static void tell(int pipe, const struct message *m)
@@ -77,22 +107,42 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space, const struct tune_point *point)
 {
     struct options made = *o;
+    const struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
     const char **set = arena_alloc(arena, (size_t)(o->sets + 1 + space->knobs) * sizeof *set);
     made.sets = 0;
     for (int k = 0; k < o->sets; k++) set[made.sets++] = o->set[k];
     set[made.sets++] = "schedule=~";
-    for (int k = 0; k < space->knobs; k++)
-        if (point->at[k] != space->knob[k].usual)
-            set[made.sets++] = arena_printf(arena, "schedule.%s=%lld", space->knob[k].name, (long long)space->knob[k].value[point->at[k]]);
+    for (int k = 0; k < e.knobs; k++) set[made.sets++] = arena_printf(arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
     made.set = set;
     return made;
 }
 
-static bool load(const struct options *o, const char *file, struct product **p, struct loaded_kernel *loaded)
+/* A kernel on its way to be called. */
+struct side {
+    struct options o;
+    struct product *product;
+    struct text source, header;
+    const char *code; /* a hash of the source */
+    struct loaded_kernel loaded;
+};
+
+static bool make_source(struct side *s, struct arena *arena, const struct trial_request *r, const struct tune_point *point)
 {
     enum status status;
-    *p = product_make(file, o, &status);
-    return *p && kernel_load((*p)->spec->name, product_source_here(*p, o), (*p)->header.data, true, loaded) == STATUS_DONE;
+    s->o = point_options(arena, r->o, r->space, point);
+    s->o.quiet = true;
+    s->o.color = false;
+    s->o.emit = 0; /* not with the command that names the schedule */
+    s->product = product_make(r->file, &s->o, &status);
+    if (!s->product) return false;
+    product_emit_here(s->product, &s->o, "attnc tune", &s->source, &s->header);
+    s->code = hash_text(arena, s->source.data, s->source.length);
+    return true;
+}
+
+static bool load(struct side *s)
+{
+    return kernel_load(s->product->spec->name, s->source.data, s->header.data, true, &s->loaded) == STATUS_DONE;
 }
 
 static double element(const char *data, enum attn_dtype dtype, int64_t k)
@@ -167,7 +217,7 @@ static double seconds_of(const struct call *c, int calls)
 }
 
 /* Which goes first changes from sample to sample: so neither always follows the other. */
-static void sample(int pipe, const struct call *usual, const struct call *candidate, int samples)
+static void sample(int pipe, const struct call *usual, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
     const struct tune_result so_far = {.status = TUNE_MEASURED, .samples = FEWEST, .sample = first};
@@ -175,9 +225,10 @@ static void sample(int pipe, const struct call *usual, const struct call *candid
     int calls = once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
     for (int k = 0; k < samples; k++) {
         struct message m = {.what = SAID_SAMPLE};
-        if (k % 2) m.sample.seconds = seconds_of(candidate, calls);
+        if (k % 2 && !same) m.sample.seconds = seconds_of(candidate, calls);
         m.sample.usual = seconds_of(usual, calls);
-        if (k % 2 == 0) m.sample.seconds = seconds_of(candidate, calls);
+        if (k % 2 == 0 && !same) m.sample.seconds = seconds_of(candidate, calls);
+        if (same) m.sample.seconds = m.sample.usual;
         tell(pipe, &m);
         if (k < FEWEST) first[k] = m.sample;
         if (k + 1 == FEWEST && trial_enough(&so_far, samples)) break;
@@ -203,19 +254,19 @@ static void trial(int pipe, const void *user)
     const struct trial_request *r = user;
     struct arena *arena = arena_new();
     const struct tune_point usual_point = point_usual(r->space);
-    struct options quiet = *r->o, without, with;
-    quiet.quiet = true;
-    quiet.color = false;
-    without = point_options(arena, &quiet, r->space, &usual_point);
-    with = point_options(arena, &quiet, r->space, r->point);
-    struct product *product[2] = {NULL};
-    struct loaded_kernel loaded[2] = {{{NULL, NULL}, NULL}};
-    if (!load(&without, r->file, &product[0], &loaded[0]) || !load(&with, r->file, &product[1], &loaded[1])) {
+    struct side without = {.code = ""}, with = {.code = ""};
+    bool good = make_source(&with, arena, r, r->point);
+    if (good) {
+        struct message m = {.what = SAID_CODE};
+        snprintf(m.code, sizeof m.code, "%s", with.code);
+        tell(pipe, &m);
+    }
+    if (!good || !make_source(&without, arena, r, &usual_point) || !load(&without) || !load(&with)) {
         conclude(pipe, TUNE_REFUSED, "%s", "");
         return;
     }
     struct call_arrays arrays = {{NULL}, {0}};
-    struct call usual = {.kernel = loaded[0].kernel, .arrays = &arrays}, candidate = {.kernel = loaded[1].kernel, .arrays = &arrays};
+    struct call usual = {.kernel = without.loaded.kernel, .arrays = &arrays}, candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
     int64_t lengths[] = {r->shape->length, SHORT_LENGTH};
     for (int k = 1; k >= 0; k--) {
         if (k == 1 && lengths[1] >= lengths[0]) continue;
@@ -226,7 +277,7 @@ static void trial(int pipe, const void *user)
         }
         if (!agree(pipe, &usual, &candidate)) return;
     }
-    sample(pipe, &usual, &candidate, r->samples);
+    sample(pipe, &usual, &candidate, strcmp(without.code, with.code) == 0, r->samples);
     conclude(pipe, TUNE_MEASURED, "%s", "");
 }
 
@@ -234,6 +285,7 @@ struct machine_request {
     const struct options *o;
     enum dtype dtype;
     int threads;
+    bool memory;
 };
 
 static void probe(int pipe, const void *user)
@@ -245,7 +297,7 @@ static void probe(int pipe, const void *user)
     if (!machine) return;
     struct message m = {.what = SAID_MACHINE, .speed = {.threads = r->threads ? r->threads : machine_threads(machine)}};
     m.speed.peak = machine_peak(machine, r->dtype, m.speed.threads, 0);
-    m.speed.bandwidth = machine_bandwidth(machine, m.speed.threads, 0);
+    if (r->memory) m.speed.bandwidth = machine_bandwidth(machine, m.speed.threads, 0);
     tell(pipe, &m);
     machine_close(machine);
 }
@@ -284,7 +336,8 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
     }
     /* a terminal's Ctrl-C is for the parent, whose end is the child's */
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], SIG_DFL);
+    registered_at(getpid(), own_registration);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], end_child);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(STATUS_MACHINE);
@@ -324,6 +377,7 @@ static int finish(struct child *c, bool at_once)
         }
         poll(NULL, 0, 2);
     }
+    forget_openmp(c->pid);
     close(c->pipe);
     return status;
 }
@@ -340,20 +394,23 @@ static void read_errors(struct child *c, char *why, size_t size)
     if (from) memmove(why, from + strlen("error: "), strlen(from + strlen("error: ")) + 1);
 }
 
-bool trial_run(const struct trial_request *request, struct tune_result *result)
+enum trial_end trial_run(const struct trial_request *request, struct tune_result *result)
 {
     *result = (struct tune_result){.status = TUNE_REFUSED};
     struct child child = {.errors = -1};
     struct message m;
     int heard, capacity = 0;
-    bool concluded = false;
+    bool concluded = false, known = false;
     if (!start(&child, trial, request, false)) {
         snprintf(result->why, sizeof result->why, "no process for it: %s", strerror(errno));
-        return true;
+        return TRIAL_DONE;
     }
     double until = attn_seconds() + request->limit;
-    while ((heard = hear(&child, until, &m)) > 0) {
-        if (m.what == SAID_RESULT) {
+    while (!known && (heard = hear(&child, until, &m)) > 0) {
+        if (m.what == SAID_CODE) {
+            memcpy(result->code, m.code, sizeof result->code);
+            known = request->known && request->known(request->user, m.code);
+        } else if (m.what == SAID_RESULT) {
             result->status = m.status;
             memcpy(result->why, m.why, sizeof result->why);
             concluded = true;
@@ -368,11 +425,11 @@ bool trial_run(const struct trial_request *request, struct tune_result *result)
         }
     }
     int status = finish(&child, !concluded || heard != 0);
-    if (interrupted) {
+    if (interrupted || known) {
         if (child.errors >= 0) close(child.errors);
         free(result->sample);
-        *result = (struct tune_result){.status = TUNE_RUNNING};
-        return false;
+        *result = (struct tune_result){.status = TUNE_INTERRUPTED};
+        return interrupted ? TRIAL_INTERRUPTED : TRIAL_KNOWN;
     }
     char said[sizeof result->why] = "";
     read_errors(&child, said, sizeof said);
@@ -393,7 +450,7 @@ bool trial_run(const struct trial_request *request, struct tune_result *result)
             if (!isfinite(result->sample[k].seconds)) result->status = TUNE_CRASHED;
     }
     if (result->status != TUNE_MEASURED) result->samples = 0;
-    return true;
+    return TRIAL_DONE;
 }
 
 bool trial_enough(const struct tune_result *result, int wanted)
@@ -402,9 +459,9 @@ bool trial_enough(const struct tune_result *result, int wanted)
     return result->samples >= FEWEST && tune_gain(result).ratio > HOPELESS;
 }
 
-bool trial_machine(const struct options *o, enum dtype dtype, int threads, struct machine_speed *speed)
+bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed)
 {
-    struct machine_request request = {o, dtype, threads};
+    struct machine_request request = {o, dtype, threads, memory};
     struct child child = {.errors = -1};
     struct message m;
     if (!start(&child, probe, &request, true)) {

@@ -30,6 +30,13 @@ const char *product_meaning_hash(const struct product *p)
     return meaning_hash(p->arena, p->spec, p->graph);
 }
 
+const char *spec_meaning_hash(struct arena *arena, const char *path, const char *text, size_t length, struct diagnostics *d, const struct spec **spec)
+{
+    *spec = spec_read(arena, path, text, length, 0, NULL, d);
+    const struct graph *meaning = *spec ? build_graph(arena, *spec, d) : NULL;
+    return meaning ? meaning_hash(arena, *spec, meaning) : NULL;
+}
+
 /* The --set that says something of the schedule, or NULL. */
 static const char *set_schedule(const struct options *o)
 {
@@ -61,11 +68,11 @@ bool tuned_schedule(struct product *p, const char *spec, const struct options *o
     char *source = arena_alloc(p->arena, text.length + 1); /* errors of knobs are reported later */
     memcpy(source, text.data, text.length);
     *d = diagnostics_new(p->arena, path, source, text.length);
-    const struct spec *tuned = spec_read(p->arena, path, text.data, text.length, 0, NULL, *d);
-    const struct graph *meaning = tuned ? build_graph(p->arena, tuned, *d) : NULL;
+    const struct spec *tuned;
+    const char *meaning = spec_meaning_hash(p->arena, path, text.data, text.length, *d, &tuned);
     text_free(&text);
     if (!meaning) return false;
-    if (strcmp(meaning_hash(p->arena, tuned, meaning), product_meaning_hash(p)) != 0)
+    if (strcmp(meaning, product_meaning_hash(p)) != 0)
         mention(o, "warning", "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path, spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;

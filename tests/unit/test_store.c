@@ -3,7 +3,9 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 
 /* ---- what samples say ---- */
 
@@ -238,6 +240,132 @@ static void test_resume(void)
     check_whole(file);
 }
 
+/* ---- trials that nobody is at work on any more ---- */
+
+static enum tune_status status_of(struct store *s, int64_t trial)
+{
+    struct arena *arena = arena_new();
+    struct tune_run *runs;
+    enum tune_status status = TUNE_REFUSED;
+    const int count = store_runs(s, NULL, arena, &runs);
+    for (int r = 0; r < count; r++)
+        for (int t = 0; t < runs[r].trials; t++)
+            if (runs[r].trial[t].id == trial) status = runs[r].trial[t].result.status;
+    arena_free(arena);
+    return status;
+}
+
+/* Begins the trial in a process that ends at once, by a signal if `killed`. */
+static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
+{
+    const pid_t child = fork();
+    CU_ASSERT_FATAL(child >= 0);
+    if (child == 0) {
+        enum status status;
+        struct store *s = store_open(file, false, &options, &status);
+        if (s) trial_in(s, run, k, -1);
+        if (killed) raise(SIGKILL);
+        store_close(s);
+        _exit(0);
+    }
+    siginfo_t info;
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0); /* dead, and its number not yet another's */
+}
+
+static void test_interrupted(void)
+{
+    const char *file = path("interrupted.db");
+    struct store *s = opened(file);
+    const struct tune_experiment e = experiment_of(4096);
+    const int64_t run = run_in(s, &e, "random", 1, false), second = run_in(s, &e, "random", 1, false);
+    const int64_t mine = trial_in(s, run, 1, -1);
+    CU_ASSERT_EQUAL(status_of(s, mine), TUNE_RUNNING);
+    CU_ASSERT(trial_in(s, run, 1, -1) != mine); /* another of this process' own */
+    CU_ASSERT(store_interrupt(s, mine));
+    CU_ASSERT_EQUAL(status_of(s, mine), TUNE_INTERRUPTED);
+    CU_ASSERT(found(s, run, 1, -1));
+    CU_ASSERT(trial_in(s, second, 1, -1) != mine);
+    CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* begun again, and finished */
+    CU_ASSERT(found(s, run, 1, 1));
+    CU_ASSERT(store_interrupt(s, mine)); /* of more samples: what was known stays */
+    CU_ASSERT(found(s, run, 1, 1));
+
+    for (int killed = 0; killed < 2; killed++) {
+        begin_elsewhere(file, run, 4 + killed, killed);
+        const int64_t dead = sql_number(file, "SELECT max(id) FROM trials");
+        CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM trials WHERE status = 'running' AND id = (SELECT max(id) FROM trials)"), 1);
+        CU_ASSERT_EQUAL(status_of(s, dead), TUNE_INTERRUPTED);
+        CU_ASSERT_EQUAL(trial_in(s, run, 4 + killed, 2), dead);
+        CU_ASSERT(found(s, run, 4 + killed, 2));
+    }
+    while (waitpid(-1, NULL, 0) > 0) continue;
+
+    static const struct {
+        const char *sql;
+        enum tune_status status;
+    } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* of a version that did not say so */
+                  {"process = 'elsewhere 1-2 pid:[3] 4 5'", TUNE_RUNNING},
+                  {"process = 'elsewhere 1-2 pid:[3] 4 5', begun = begun - 90000", TUNE_INTERRUPTED},
+                  {"process = replace(process, ' pid:[', ' pid:[9')", TUNE_RUNNING}, /* in another container */
+                  {"process = substr(process, 1, length(process) - 1) || 'x'", TUNE_INTERRUPTED}};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        const int64_t trial = trial_in(s, run, 7, -1);
+        char sql[300];
+        snprintf(sql, sizeof sql, "UPDATE trials SET %s WHERE id = %lld", others[k].sql, (long long)trial);
+        CU_ASSERT(sql_do(file, sql));
+        CU_ASSERT_EQUAL(status_of(s, trial), others[k].status);
+        CU_ASSERT(sql_do(file, "UPDATE trials SET status = 'refused', finished = 1 WHERE id = (SELECT max(id) FROM trials)"));
+    }
+    store_close(s);
+    check_whole(file);
+}
+
+/* A trial that shares the result of another, with it and after it, here and where it is copied to. */
+static void test_share(void)
+{
+    char file[300], copy[300];
+    snprintf(file, sizeof file, "%s", path("share.db"));
+    snprintf(copy, sizeof copy, "%s", path("share-copy.db"));
+    struct store *s = opened(file), *t = opened(copy);
+    const struct tune_experiment e = experiment_of(4096);
+    const int64_t run = run_in(s, &e, "random", 1, false), second = run_in(s, &e, "halving", 1, false);
+    trial_in(t, run_in(t, &e, "random", 9, false), 3, 3); /* so that ids are others in the copy */
+    struct tune_result first = result_of(5, 5);
+    struct arena *arena = arena_new();
+    bool failed;
+    strcpy(first.code, "c0de");
+    const int64_t measured = trial_in(s, run, 5, -1);
+    CU_ASSERT_PTR_NULL(store_find_code(s, run, false, "c0de", &e.space, arena, &failed));
+    CU_ASSERT(store_finish(s, measured, &first));
+    const struct tune_trial *one = store_find_code(s, run, false, "c0de", &e.space, arena, &failed);
+    CU_ASSERT_FATAL(one && one->id == measured && one->same_as == 0 && strcmp(one->result.code, "c0de") == 0);
+    CU_ASSERT_PTR_NULL(store_find_code(s, run, false, "c0", &e.space, arena, &failed));
+    CU_ASSERT_PTR_NULL(store_find_code(s, second, false, "c0de", &e.space, arena, &failed));
+    CU_ASSERT_PTR_NOT_NULL(store_find_code(s, second, true, "c0de", &e.space, arena, &failed));
+    const int64_t sharing = trial_in(s, second, 6, -1);
+    CU_ASSERT(store_share(s, sharing, measured));
+    for (int samples = 5; samples < 8; samples++) {
+        struct tune_result now = result_of(5, samples);
+        const struct tune_point p = point_at(6);
+        CU_ASSERT(store_finish(s, measured, &now));
+        CU_ASSERT(store_merge(t, file));
+        for (int k = 0; k < 2; k++) {
+            const int64_t where = k ? sql_number(copy, "SELECT id FROM runs WHERE strategy = 'halving'") : second;
+            const struct tune_trial *other = store_find(k ? t : s, where, false, &p, &e.space, arena, &failed);
+            now = result_of(5, samples);
+            CU_ASSERT_FATAL(other && same_result(&other->result, &now));
+            CU_ASSERT(other->same_as > 0 && other->same_as != other->id && (k || other->same_as == measured));
+        }
+    }
+    CU_ASSERT_EQUAL(sql_number(copy, "SELECT count(*) FROM results WHERE samples = 7"), 2);
+    CU_ASSERT_EQUAL(sql_number(copy, "SELECT count(*) FROM results a JOIN results b ON a.same_as = b.trial WHERE b.same_as IS NULL"), 1);
+    arena_free(arena);
+    store_close(s);
+    store_close(t);
+    check_whole(file);
+    check_whole(copy);
+}
+
 /* ---- files that are not as they should be ---- */
 
 static char *bytes_of(const char *file, size_t *length)
@@ -379,8 +507,11 @@ static void make_old(const char *file)
     const struct tune_experiment e = experiment_of(4096);
     trial_in(s, run_in(s, &e, "random", 1, false), 4, 4);
     store_close(s);
-    CU_ASSERT(sql_do(file, "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
-                           "PRAGMA journal_mode = DELETE"));
+    CU_ASSERT(sql_do(
+        file,
+        "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
+        "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN same_as;"
+        "PRAGMA journal_mode = DELETE"));
 }
 
 static void test_versions(void)
@@ -401,7 +532,7 @@ static void test_versions(void)
     s = opened(file);
     CU_ASSERT(found(s, 1, 4, 4));
     store_close(s);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT user_version FROM pragma_user_version"), 2);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT user_version FROM pragma_user_version"), 3);
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
     check_whole(file);
 
@@ -412,8 +543,8 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT user_version FROM pragma_user_version"), 1);
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT count(*) FROM sqlite_master WHERE name = 'trials_of_run'"), 0);
 
-    CU_ASSERT(sql_do(file, "PRAGMA user_version = 3; PRAGMA journal_mode = DELETE"));
-    refused(file, STATUS_INPUT, "old.db: a newer attnc made this: its tables are of version 3, those known here end at 2");
+    CU_ASSERT(sql_do(file, "PRAGMA user_version = 4; PRAGMA journal_mode = DELETE"));
+    refused(file, STATUS_INPUT, "old.db: a newer attnc made this: its tables are of version 4, those known here end at 3");
 }
 
 static void test_damaged(void)
@@ -567,6 +698,7 @@ static void make_told(void)
     told_runs[1] = (struct tune_run){
         .id = 8, .begun = 1e9, .strategy = "pipe:a, b", .seed = 1, .experiment = experiment_of(8192), .trials = 1, .trial = told_trial + 3};
     told_runs[1].experiment.space.knob[0].name = "unroll";
+    told_trial[3].same_as = 101;
 }
 
 static void test_query(void)
@@ -595,11 +727,11 @@ static void test_export(void)
 #define BEFORE "softmax,00ff,\"a processor, 2 threads\",clang 19.1.7,0.1.0,x86-64-v4,1,8,2,"
     static const char wanted[] =
         "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_begun,trial,begun,status,why,samples,seconds,ratio,"
-        "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,knob_tile_q,knob_tile_k,knob_unroll\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,64,-1,\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0.625,0.875,2e+09,,,,16,96,\r\n"
-        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, \"\"\xC3\",0,,,,,,,,,16,288,\r\n"
-        "8," BEFORE "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,,288,256\r\n";
+        "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,knob_tile_q,knob_tile_k,knob_unroll\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,,64,-1,\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0.625,0.875,2e+09,,,,,16,96,\r\n"
+        "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, \"\"?\",0,,,,,,,,,,16,288,\r\n"
+        "8," BEFORE "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,101,,288,256\r\n";
     CU_ASSERT_STRING_EQUAL(text, wanted);
     if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
     free(text);
@@ -636,9 +768,19 @@ static void test_export(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"tune_gain", test_gain},        {"tune_best", test_best},          {"store_rows", test_rows},
-                                             {"store_resume", test_resume},   {"store_foreign", test_foreign},   {"store_names", test_names},
-                                             {"store_reading", test_reading}, {"store_versions", test_versions}, {"store_damaged", test_damaged},
-                                             {"store_merge", test_merge},     {"tune_query", test_query},        {"tune_export", test_export}};
+    static const struct unit_test tests[] = {{"tune_gain", test_gain},
+                                             {"tune_best", test_best},
+                                             {"store_rows", test_rows},
+                                             {"store_resume", test_resume},
+                                             {"store_interrupted", test_interrupted},
+                                             {"store_share", test_share},
+                                             {"store_foreign", test_foreign},
+                                             {"store_names", test_names},
+                                             {"store_reading", test_reading},
+                                             {"store_versions", test_versions},
+                                             {"store_damaged", test_damaged},
+                                             {"store_merge", test_merge},
+                                             {"tune_query", test_query},
+                                             {"tune_export", test_export}};
     return scratch_run("store", tests, sizeof tests / sizeof *tests);
 }

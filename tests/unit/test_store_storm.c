@@ -143,7 +143,7 @@ static void test_storm(void)
     }
     for (int k = 0; k < runs->trials; k++) { /* and what was finished but not reported is whole, too */
         const struct tune_trial *t = &runs->trial[k];
-        if (t->result.status == TUNE_RUNNING) {
+        if (!tune_ended(&t->result)) {
             running++;
             continue;
         }

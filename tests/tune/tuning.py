@@ -1,0 +1,75 @@
+"""What the cases of attnc tune work with: a folder with a spec, ways to call attnc there, compilers that change what they compile."""
+import json
+import os
+import sqlite3
+
+from suite import check, execute, obeying_modes
+
+SPEC = '''name: small   # of little work
+similarity: softmax
+mask: causal
+shape: {head_dim: 16}
+'''
+
+
+class Tuning:
+    """A folder with a spec, and ways to call attnc there."""
+
+    def __init__(self, suite, folder, spec=SPEC, **environment):
+        self.suite, self.folder = suite, folder
+        self.env = dict(os.environ, OMP_NUM_THREADS='2', NO_COLOR='1', XDG_DATA_HOME=folder + '/data', **environment)
+        with open(folder + '/small.yaml', 'w') as file:
+            file.write(spec)
+
+    def command(self, *arguments):
+        return [self.suite.attnc, 'tune', *map(str, arguments)]
+
+    def call(self, *arguments, status=0, obeys_modes=False, **options):
+        before = obeying_modes('dac_override') if obeys_modes else []
+        done = execute(before + self.command(*arguments), cwd=self.folder, env=self.env, **options)
+        check(done.returncode == status, 'exit status %d, not %d: %s' % (done.returncode, status, done.stderr))
+        return done
+
+    def search(self, *arguments, **options):
+        return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--db', 'small.db', '--time', 60, *arguments, **options)
+
+    def trials(self, db='small.db'):
+        """Of all runs, as they are exported."""
+        exported = json.loads(self.call('--export', 'json', '--db', db).stdout)
+        return [trial for run in runs_of(exported) for trial in run['trials']]
+
+    def integrity(self, db='small.db'):
+        with sqlite3.connect('file:%s/%s?mode=ro' % (self.folder, db), uri=True) as connection:
+            found = connection.execute('pragma integrity_check').fetchone()[0]
+        check(found == 'ok', found)
+
+
+def runs_of(exported):
+    return exported['runs'] if isinstance(exported, dict) else exported
+
+
+def finished(trials):
+    return [t for t in trials if t['status'] not in ('running', 'interrupted')]
+
+
+def compiler(folder, pattern, statement, log=None):
+    """A C compiler that puts a statement at the beginning of small_forward in sources that match the pattern; the log gets its parent's number."""
+    with open(folder + '/changing-cc', 'w') as file:
+        file.write('''#!/usr/bin/python3
+import os, re, sys
+for a in sys.argv[1:]:
+    if a.endswith('/small.c') and os.path.exists(a):
+        text = open(a).read()
+        if re.search(%r, text):
+            text = re.sub(r'(\\nint small_forward\\([^{]*\\{\\n)', lambda m: m.group(1) + %r + '\\n', text)
+            open(a, 'w').write('#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
+        if %r:
+            open(%r, 'a').write('%%d\\n' %% os.getppid())
+os.execvp('clang-19', ['clang-19'] + sys.argv[1:])
+''' % (pattern, statement, log, log))
+    os.chmod(folder + '/changing-cc', 0o755)
+    # blanks in the folder's own name would make words of it
+    return {'ATTNC_CC': 'changing-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache'}
+
+
+TILE_32 = r'i0 \+ 32\b|\.tile = 32\b'
