@@ -27,11 +27,19 @@
 #define COMPENSATION_ARGUMENT , compensation
 #define COMPENSATION_OF_ROW , left ? left + r *c_row : NULL
 #define COMPENSATION_NULL , NULL
+#define COMPENSATION_OF_THE_ROW , compensation ? compensation + r *c_row : NULL
+#define WORDS LANES
+#define MAX_STEPS 64
+#define TOGETHER 1
+#define ONE_IS_ODD 1
 #define CASES \
     case 2: block_T(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break; \
     case 1: block_T(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break;
 #if F64
 #define REAL double
+#define WORD uint64_t
+#define WORD_MAX UINT64_C(0x7fffffffffffffff)
+#define WORD_CARRY UINT64_C(0x0010000000000000)
 #define BITS int64_t
 #define MAGNITUDE INT64_C(0x7fffffffffffffff)
 #define SIGN_SHIFT 62
@@ -48,6 +56,9 @@
 #define pow_F pow
 #else
 #define REAL float
+#define WORD uint32_t
+#define WORD_MAX 0x7fffffff
+#define WORD_CARRY 0x00800000
 #define BITS int32_t
 #define MAGNITUDE 0x7fffffff
 #define SIGN_SHIFT 30
@@ -274,9 +285,9 @@ static void sums(void)
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for every number of rows that leaves another rest, and long sums. */
 static void products(void)
 {
-    enum { MAX_ROWS = 2 * ROWS + 2, MAX_STEPS = 1000, WIDTH = VECTORS * LANES };
-    static REAL a[MAX_ROWS][MAX_STEPS], b[MAX_STEPS][WIDTH], c[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
-    for (int t = 0; t < MAX_STEPS; t++) {
+    enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
+    static REAL a[MAX_ROWS][LONGEST], b[LONGEST][WIDTH], c[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
+    for (int t = 0; t < LONGEST; t++) {
         for (int r = 0; r < MAX_ROWS; r++) a[r][t] = (REAL)drawn();
         for (int x = 0; x < WIDTH; x++) b[t][x] = (REAL)drawn();
     }
@@ -293,11 +304,45 @@ static void products(void)
                         wanted[r][x] = then == 0 ? 0 : (double)c[r][x] * (then >= 2 ? (double)factor[x] : 1);
                         for (int64_t t = 0; t < steps[n]; t++) wanted[r][x] += (double)a[r][t] * (double)b[t][x];
                     }
-                dot_T(VECTORS, WIDTH, rows, -1, steps[n], &a[0][0], MAX_STEPS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor, &left[0][0]);
+                dot_T(VECTORS, WIDTH, rows, -1, steps[n], &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor, &left[0][0]);
                 for (int r = 0; r < rows; r++)
                     for (int x = 0; x < WIDTH; x++)
                         if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
             }
+}
+
+/* What is not finite is found wherever it is, and reaches only the lanes that see it. */
+static void unseen(void)
+{
+    enum { TERMS = 5, WIDTH = VECTORS * LANES };
+    static REAL a[2][TERMS], b[TERMS][WIDTH], c[2][WIDTH], plain[2][WIDTH];
+    const REAL bad[] = {(REAL)INFINITY, -(REAL)INFINITY, (REAL)NAN};
+    for (int t = 0; t < TERMS; t++) {
+        a[0][t] = (REAL)drawn();
+        a[1][t] = (REAL)drawn();
+        for (int x = 0; x < WIDTH; x++) b[t][x] = (REAL)drawn();
+    }
+    for (int t = 0; t < TERMS; t++)
+        for (int k = 0; k < 3; k++) {
+            const REAL kept = a[1][t];
+            CU_ASSERT(finite_T(&a[0][0], TERMS, 2, TERMS));
+            a[1][t] = 0;
+            dot_T(VECTORS, WIDTH, 2, -1, TERMS, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &plain[0][0], WIDTH, 0, NULL, NULL);
+            a[1][t] = bad[k];
+            CU_ASSERT(!finite_T(&a[0][0], TERMS, 2, TERMS));
+            dot_finite_T(VECTORS, WIDTH, 2, -1, TERMS, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, 0, NULL, NULL);
+            CU_ASSERT(memcmp(c, plain, sizeof c) == 0);
+            mask_T seen[VECTORS];
+            memset(seen, 0, sizeof seen);
+            seen[1][LANES - 1] = -1;
+            add_seen_T(2, &c[0][0], WIDTH, &a[0][t], TERMS, b[t], seen, WIDTH);
+            CU_ASSERT(!isfinite(c[1][WIDTH - 1]));
+            c[1][WIDTH - 1] = plain[1][WIDTH - 1];
+            CU_ASSERT(memcmp(c, plain, sizeof c) == 0);
+            a[1][t] = kept;
+        }
+    const vec_T of_first = max_nan_T(splat_T((REAL)NAN), splat_T(1)), of_second = min_nan_T(splat_T(1), splat_T((REAL)NAN));
+    CU_ASSERT(isnan(of_first[0]) && isnan(of_second[0]));
 }
 
 /* Whether this processor has what the code is compiled for. */
@@ -312,11 +357,12 @@ static bool runs_here(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"vector/elementary", elementary},       {"vector/angles", angles}, {"vector/choices", choices},
+    static const struct unit_test tests[] = {
+        {"vector/elementary", elementary},       {"vector/angles", angles}, {"vector/choices", choices},
 #if !F64
-                                             {"vector/widening", widening},
+        {"vector/widening", widening},
 #endif
-                                             {"vector/transposition", transposition}, {"vector/sums", sums},     {"vector/products", products}};
+        {"vector/transposition", transposition}, {"vector/sums", sums},     {"vector/products", products}, {"vector/unseen", unseen}};
     if (!runs_here()) {
         const int count = (int)(sizeof tests / sizeof *tests);
         for (int k = 0; k < count; k++) printf("skip %s this processor lacks the instructions\n", tests[k].name);
