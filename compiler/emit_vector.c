@@ -287,43 +287,43 @@ static const char block[] =
     "        }\n"
     "    }\n"
     "}\n\n"
+    "/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */\n"
+    "$TARGET INLINE void parts_$KIND@(const int rows, const int vectors, int64_t steps, const int64_t part, const $IN *a, int64_t a_row, int64_t a_step, const $IN *b,\n"
+    "    int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
+    "{\n"
+    "    const int64_t first = then == 0 && steps > 2 * part ? part : steps;\n"
+    "    block_$KIND@(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then$BY_ARGUMENT, factor$REST_ARGUMENT);\n"
+    "    if (then == 0)\n"
+    "        for (int64_t t = first; t < steps; t += part)\n"
+    "            block_$KIND@(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1$BY_ARGUMENT, NULL$REST_NULL);\n"
+    "}\n\n"
     "/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % $ROWS if that is constant, else -1. */\n"
-    "$TARGET INLINE void dot_part_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
-    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
+    "$TARGET INLINE void dot_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const $IN *a, int64_t a_row,\n"
+    "    int64_t a_step, const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    for (int64_t x = 0; x < lanes; x += vectors * $LANES) {\n"
     "        const $REAL *const f = factor ? factor + x : NULL;\n"
     "$LEFT"
     "        int64_t r = 0;\n"
     "        for (; r + $ROWS <= rows; r += $ROWS)\n"
-    "            block_$KIND@($ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + $TWICEx, b_step, c + r * c_row + x, c_row, then$BY_ARGUMENT, f$ARGUMENT);\n"
+    "            parts_$KIND@($ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + $TWICEx, b_step, c + r * c_row + x, c_row, then$BY_ARGUMENT, f$ARGUMENT);\n"
     "        switch (odd >= 0 ? odd : rows - r) {\n"
     "$CASES"
     "        }\n"
     "    }\n"
-    "}\n\n"
-    "/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */\n"
-    "$TARGET INLINE void dot_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
-    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
-    "{\n"
-    "    const int64_t part = then == 0 && steps > 384 ? 192 : steps;\n"
-    "    dot_part_$KIND@(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then$BY_ARGUMENT, factor$REST_ARGUMENT);\n"
-    "    if (then == 0)\n"
-    "        for (int64_t t = part; t < steps; t += part)\n"
-    "            dot_part_$KIND@(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1$BY_ARGUMENT, NULL$REST_NULL);\n"
     "}\n";
 /* Row by row, for a copy of few numbers. Of pairs, the last is whole. */
 static const char dot_finite[] =
     "\n/* The same with 0 for what is infinite or NaN in a. */\n"
-    "$TARGET INLINE void dot_finite_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const $IN *a, int64_t a_row, int64_t a_step,\n"
-    "    const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
+    "$TARGET INLINE void dot_finite_$KIND@(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const $IN *a, int64_t a_row,\n"
+    "    int64_t a_step, const $IN *b, int64_t b_step, $REAL *c, int64_t c_row, const int then$BY_PARAMETER, const $REAL *factor$PARAMETER)\n"
     "{\n"
     "    $IN row[$MOST];\n"
     "    (void)odd;\n"
     "    for (int64_t r = 0; r < rows; r++, a += a_row) {\n"
     "        for (int64_t t = 0; t < steps; t++)\n"
     "            for (int k = 0; k < $PAIR; k++) row[$PAIR * t + k] = finite_$KIND@(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;\n"
-    "        dot_$KIND@(vectors, lanes, 1, $ODD, steps, row, 0, $PAIR, b, b_step, c + r * c_row, c_row, then$BY_ARGUMENT, factor$REST_ROW);\n"
+    "        dot_$KIND@(vectors, lanes, 1, $ODD, steps, part, row, 0, $PAIR, b, b_step, c + r * c_row, c_row, then$BY_ARGUMENT, factor$REST_ROW);\n"
     "    }\n"
     "}\n";
 /* Pairs of bf16: 32 bits, the first in the lower half. They are sums' own instructions, so here the code is the processor's. */
@@ -386,7 +386,7 @@ static void products(struct emitter *x, const char *const *pairs, size_t bytes, 
     for (int r = x->rows - 1; r > 0; r--)
         text_add(
             &cases,
-            "        case %d: block_%s%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;\n",
+            "        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;\n",
             r, of_bf16 ? "paired_" : "", x->suffix, r, of_bf16 ? "2 * " : "", of_bf16 ? ", by" : "", rest_argument(x));
     const char *own[OWN] = {"$KIND",         of_bf16 ? "paired_" : "",
                             "$IN",           of_bf16 ? "uint16_t" : x->real,
