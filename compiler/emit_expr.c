@@ -730,11 +730,12 @@ void emit_map(struct emitter *x, const struct stmt *s)
             text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, sum, x->suffix);
             line(n, innermost, format(n, "%s += %s;", sum, value));
             const char *row = x->m->axis[s->axes[s->rank - 2]].name;
-            if (!emit_tiled(x, s->axes[s->rank - 2]) && x->m->axis[s->axes[s->rank - 2]].extent > 384) { /* in parts, so that rounding does not pile up */
+            const int64_t terms = emit_tiled(x, s->axes[s->rank - 2]) ? 0 : x->m->axis[s->axes[s->rank - 2]].extent, part = terms > 384 ? 192 : 32;
+            if (terms > 2 * part) { /* in parts, so that rounding does not pile up */
                 const char *whole = format(n, "%s_in_whole%s", name, each);
                 text_add(&before, "%*s%s%s = (vec_%s){0};\n", depth, "", kept, whole, x->suffix);
                 text_add(&sums, ", %s_in_whole[%d]", name, vectors);
-                line(n, innermost, format(n, "if (%s %% 192 == 191) {", row));
+                line(n, innermost, format(n, "if (%s %% %lld == %lld) {", row, (long long)part, (long long)part - 1));
                 line(n, innermost, format(n, "    %s += %s;", whole, sum));
                 line(n, innermost, format(n, "    %s = (vec_%s){0};", sum, x->suffix));
                 line(n, innermost, "}");

@@ -15,7 +15,7 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
 }
 
 /* One parameter of dot_@: a constant stands in the function, whatever else is the caller's to say. */
-enum { MOST_ARGUMENTS = 16 };
+enum { MOST_ARGUMENTS = 17 };
 struct argument {
     const char *name, *type, *value;
 };
@@ -161,6 +161,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]] ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
                                                                                : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
+        {"part", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"}, /* inner products; sums over keys */
         {"a", input, emit_corner(x, s, row)},
         {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
         {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},

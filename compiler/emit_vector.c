@@ -116,14 +116,14 @@ static void set_product(struct values *x, const struct emitter *e, bool paired)
     set_number(x, "TOGETHER", paired ? 2 : 1);
     set_number(x, "ONE_IS_ODD", e->rows > 1);
     set_text(x, "COMPENSATION_OF_THE_ROW", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
-    static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "dot_part", "dot", "dot_finite"};
+    static const char *const names[] = {"bits", "bit", "finite", "add_seen", "block", "parts", "dot", "dot_finite"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         set_text(x, arena_printf(x->arena, "%s_T", names[k]), arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
     struct text cases = {0};
     for (int r = e->rows - 1; r > 0; r--)
         text_add(
             &cases,
-            "%s        case %d: block_%s%s(%d, vectors, steps, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
+            "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, b_step, c + r * c_row + x, c_row, then%s, f%s); break;",
             r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "", paired ? ", by" : "",
             e->compensated ? ", left ? left + r * c_row : NULL" : "");
     set_text(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");

@@ -33,8 +33,8 @@
 #define TOGETHER 1
 #define ONE_IS_ODD 1
 #define CASES \
-    case 2: block_T(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break; \
-    case 1: block_T(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break;
+    case 2: parts_T(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break; \
+    case 1: parts_T(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f COMPENSATION_OF_ROW); break;
 #if F64
 #define REAL double
 #define WORD uint64_t
@@ -304,7 +304,8 @@ static void products(void)
                         wanted[r][x] = then == 0 ? 0 : (double)c[r][x] * (then >= 2 ? (double)factor[x] : 1);
                         for (int64_t t = 0; t < steps[n]; t++) wanted[r][x] += (double)a[r][t] * (double)b[t][x];
                     }
-                dot_T(VECTORS, WIDTH, rows, -1, steps[n], &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor, &left[0][0]);
+                dot_T(VECTORS, WIDTH, rows, -1, steps[n], then % 2 ? 192 : 32, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, then, factor,
+                      &left[0][0]);
                 for (int r = 0; r < rows; r++)
                     for (int x = 0; x < WIDTH; x++)
                         if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
@@ -327,10 +328,10 @@ static void unseen(void)
             const REAL kept = a[1][t];
             CU_ASSERT(finite_T(&a[0][0], TERMS, 2, TERMS));
             a[1][t] = 0;
-            dot_T(VECTORS, WIDTH, 2, -1, TERMS, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &plain[0][0], WIDTH, 0, NULL, NULL);
+            dot_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &plain[0][0], WIDTH, 0, NULL, NULL);
             a[1][t] = bad[k];
             CU_ASSERT(!finite_T(&a[0][0], TERMS, 2, TERMS));
-            dot_finite_T(VECTORS, WIDTH, 2, -1, TERMS, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, 0, NULL, NULL);
+            dot_finite_T(VECTORS, WIDTH, 2, -1, TERMS, 32, &a[0][0], TERMS, 1, &b[0][0], WIDTH, &c[0][0], WIDTH, 0, NULL, NULL);
             CU_ASSERT(memcmp(c, plain, sizeof c) == 0);
             mask_T seen[VECTORS];
             memset(seen, 0, sizeof seen);

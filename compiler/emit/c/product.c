@@ -89,9 +89,20 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t part, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
+    int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT, factor COMPENSATION_ARGUMENT);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_T(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % ROWS if that is constant, else -1. */
-TARGET INLINE void dot_part_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
-    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row,
+    int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
 {
     for (int64_t x = 0; x < lanes; x += vectors * LANES) {
         const REAL *const f = factor ? factor + x : NULL;
@@ -100,33 +111,22 @@ TARGET INLINE void dot_part_T(const int vectors, const int64_t lanes, int64_t ro
 #endif
         int64_t r = 0;
         for (; r + ROWS <= rows; r += ROWS)
-            block_T(ROWS, vectors, steps, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
+            parts_T(ROWS, vectors, steps, part, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, c_row, then BY_ARGUMENT, f COMPENSATION_OF_ROW);
         switch (odd >= 0 ? odd : rows - r) {
 CASES
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
-    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
-{
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_T(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then BY_ARGUMENT, factor COMPENSATION_ARGUMENT);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_T(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL);
-}
-
 /* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
-TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
-    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const IN *a, int64_t a_row,
+    int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int then BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
 {
     IN row[MAX_STEPS];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
             for (int k = 0; k < TOGETHER; k++) row[TOGETHER * t + k] = finite_T(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row, then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
+        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, part, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row, then BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
     }
 }
