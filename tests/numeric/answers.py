@@ -83,7 +83,9 @@ class Answer:
 
     @functools.cached_property
     def logits(self):
-        """f64: what half a unit in the last place of the logits changes."""
+        """f64: what half a unit in the last place of the logits changes, where there are logits."""
+        if definitions.tagged(self.spec['similarity'])[0] != 'softmax':
+            return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED]
         return 4 * np.max([np.abs(m - self.expected).max(-1, keepdims=True) for m in moved], 0)
 
