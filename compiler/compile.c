@@ -26,10 +26,13 @@ static enum status write_depfile(const struct options *o, const char *stem, cons
         if (k) text_add(&line, " ");
         depfile_name(&line, made[k]);
     }
-    text_add(&line, ": ");
-    depfile_name(&line, file);
-    if (tuned) text_add(&line, " ");
-    if (tuned) depfile_name(&line, tuned);
+    text_add(&line, ":");
+    const char *const sources[] = {library_operand(file) ? NULL : file, tuned}; /* a spec that comes with attnc is no file */
+    for (int k = 0; k < 2; k++) {
+        if (!sources[k]) continue;
+        text_add(&line, " ");
+        depfile_name(&line, sources[k]);
+    }
     text_add(&line, "\n");
     enum status status = write_whole(o, path.data, line.data, line.length);
     text_free(&path);

@@ -190,6 +190,13 @@ struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
+/* By name, or NULL; the name nearest to one that is none of theirs, or NULL. (library.c) */
+const struct library_spec *library_find(const char *name);
+const char *library_near(const char *name);
+/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that is no file it is the spec.
+   NULL: the operand means a file. */
+const struct library_spec *library_operand(const char *operand);
+bool library_name(const char *operand); /* whether it could be such a name */
 
 /* ---- from the spec to loops ---- */
 
@@ -650,7 +657,7 @@ void product_free(struct product *p);
 /* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
                    struct diagnostics *schedule);
-/* The text of a spec; else a message. It ends with a 0 that is not counted. */
+/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not counted. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 /* --tuned: gives the product the schedule of the tuned spec beside its own, for whose errors there are diagnostics then. False after a message, or with
    errors in these; *status, where the spec is not to blame. (tuned.c) */

@@ -279,7 +279,7 @@ static int parse(struct options *o, enum command_number command, int count, char
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
-    if (strpbrk(word, "./") || access(word, F_OK) == 0 || !nearest_word(word, command_names())) return false;
+    if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names())) return false;
     complain(o, "there is no command and no file '%s'", word);
     suggest(word, command_names());
     return true;
