@@ -58,6 +58,21 @@ static enum status write_output(const struct options *o, const struct product *p
     return STATUS_DONE;
 }
 
+/* Whether make can read the names of a depfile: a rule has no way to write a line break in one. */
+static bool depfile_fits(const struct options *o, const char *file, const char *stem)
+{
+    const char *const name[] = {file, stem, o->depfile_target};
+    for (int k = 0; k < 3; k++)
+        if (name[k] && strpbrk(name[k], "\r\n")) {
+            complain(o, "-MD: a rule of make cannot hold a line break, and there is one in the %s",
+                     k == 0   ? "path of the spec"
+                     : k == 1 ? "path of the output"
+                              : "target of -MT");
+            return false;
+        }
+    return true;
+}
+
 /* `names` are those of the specs before this one with their files, whose outputs must not be overwritten; this one's is added. */
 static enum status compile_one(const struct options *o, const char *file, struct text *names)
 {
@@ -79,6 +94,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
     text_add(&stem, "%s", p->spec->name);
     const char *made[OUTPUTS];
     int count = 0;
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout && !depfile_fits(o, file, stem.data)) status = STATUS_USAGE;
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
         if (!(o->emit & 1U << k)) continue;
         if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;
