@@ -28,6 +28,7 @@ const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct bench_heads *out);
 /* These return false after a message. `usual` is what is taken where the option is not there. */
 bool lengths_read(const struct options *o, const char *usual, struct lengths *out);
+bool heads_read(const struct options *o, struct bench_request *r); /* sets `heads` and `head` */
 bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text, double *out); /* NULL leaves *out */
 bool document_read(const struct options *o, int64_t *out);

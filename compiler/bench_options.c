@@ -108,9 +108,10 @@ const char *heads_add(const char *at, struct bench_heads *h)
     return end && h->heads <= most && h->heads % h->kv_heads == 0 ? end : NULL;
 }
 
-static bool heads_read(const struct options *o, struct bench_request *r)
+bool heads_read(const struct options *o, struct bench_request *r)
 {
     const char *text = o->heads ? o->heads : "1";
+    r->heads = 0;
     for (const char *at = text;; at++) {
         at = r->heads < MOST_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
