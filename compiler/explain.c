@@ -86,10 +86,7 @@ static void explain_algorithm(const struct product *p)
         return;
     }
     section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
-    if (!first->linear) {
-        printf("  quadratic: every query meets every key that its mask lets it see\n");
-        print_loops(first, first->loops->body);
-    }
+    if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
         return;
@@ -145,7 +142,7 @@ struct costs {
     int threads;
 };
 
-static void explain_costs(const struct product *p, const struct costs *costs)
+static void explain_costs(const struct product *p, const struct costs *costs, bool quiet)
 {
     const struct target *target = p->compilation[0]->target;
     enum dtype dtype = p->spec->dtype;
@@ -219,48 +216,44 @@ static void explain_knobs(const struct product *p)
     }
 }
 
-static void explain(const struct product *p, const struct costs *costs)
+/* The tiles of the quadratic form, as loops over keys. */
+static void explain_loops(const struct compilation *c)
 {
-    const struct spec *spec = p->spec;
-    const struct compilation *c = p->compilation[0];
-    const struct module *m = p->graph->module;
-    long long products, scalars;
-    count_pair(p->graph, &products, &scalars);
+    if (c->linear || !graph_has_pairs(c->graph)) return;
+    section("Loops of the quadratic form");
+    print_loops(c, c->loops->body);
+}
 
-    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
-    if (*spec->description) printf("%s\n", spec->description);
-
-    section("What it computes");
-    struct text graph = {0};
-    graph_print(p->graph, &graph);
-    for (char *line = strtok(graph.data, "\n"); line; line = strtok(NULL, "\n"))
-        if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
-    text_free(&graph);
-    explain_expressions(spec);
-
-    explain_algorithm(p);
-
-    section("Cost");
-    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
-    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
-    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
-           (double)products * (double)c->tile_q / (double)keys);
-    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
-
-    explain_costs(p, costs);
-
+static void explain_targets(const struct product *p)
+{
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
         printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
                p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
                (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
+}
 
-    explain_knobs(p);
+static void explain_pairs(const struct product *p)
+{
+    const struct spec *spec = p->spec;
+    const struct compilation *c = p->compilation[0];
+    long long products, scalars;
+    count_pair(p->graph, &products, &scalars);
+    section("Cost");
+    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
+    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
+    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
+           (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+}
 
+static void explain_parameters(const struct graph *g)
+{
+    const struct module *m = g->module;
     bool any = false;
-    for (int v = 0; v < p->graph->values; v++) {
-        const struct value *value = &p->graph->value[v];
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
         if (value->op != GRAPH_PARAM) continue;
         if (!any) section("Parameters");
         any = true;
@@ -273,6 +266,42 @@ static void explain(const struct product *p, const struct costs *costs)
         }
         printf("]%s%s%s\n", value->integers ? ", integers" : "", value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
     }
+}
+
+/* --emit graph, --emit loops: the two IRs. */
+static void explain_ir(const struct product *p, unsigned emit)
+{
+    struct text text = {0};
+    if (emit & 1U << OUTPUT_graph) {
+        section("What it computes");
+        graph_print(p->graph, &text);
+        for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+            if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
+    }
+    text_free(&text);
+    if (emit & 1U << OUTPUT_loops) {
+        section(arena_printf(p->arena, "Loops for %s", p->compilation[0]->target->name));
+        loops_print(p->compilation[0]->loops, &text);
+        fputs(text.data, stdout);
+    }
+    text_free(&text);
+}
+
+/* The answer comes first: the form that is taken, why, and what that costs. */
+static void explain(const struct product *p, const struct costs *costs, const struct options *o)
+{
+    const struct spec *spec = p->spec;
+    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
+    if (*spec->description) printf("%.*s\n", (int)strcspn(spec->description, "\n"), spec->description);
+    explain_algorithm(p);
+    explain_pairs(p);
+    explain_costs(p, costs, o->quiet);
+    explain_targets(p);
+    explain_expressions(spec);
+    explain_loops(p->compilation[0]);
+    explain_knobs(p);
+    explain_parameters(p->graph);
+    explain_ir(p, o->emit);
 }
 
 int command_explain(const struct options *o)
