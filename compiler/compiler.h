@@ -322,6 +322,7 @@ struct counts {
     double scalars; /* operations of maps */
     double work;    /* of the cost model */
     double bytes;   /* to and from memory */
+    double once;    /* of all arrays together */
 };
 /* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of so many bytes, or do not. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out);
@@ -336,13 +337,19 @@ void machine_close(struct machine *m);
 const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
-/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, and `again`
-   for so many seconds more; the best of all. */
+/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, in several
+   turns, and `again` for so many seconds more; the best of all. */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
+double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
 int64_t machine_cache(void);  /* bytes of the last cache */
 int64_t machine_memory(void); /* bytes that are free */
 extern const char machine_probe_source[], machine_probe_header[];
+
+/* Repeats of a measurement, as seconds: by how much of the best of them three quarters lie above it at most; 0 for fewer than two. Where that is more
+   than SPREAD_MOST one number does not stand for them, and whoever tells it says so. (spread.c) */
+double repeats_spread(const double *seconds, int count);
+extern const double SPREAD_MOST;
 
 /* How long a call should take (roofline.c). */
 struct roofline {
@@ -351,7 +358,8 @@ struct roofline {
 /* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 #define NOMINAL_BANDWIDTH 4.0
-struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads);
+/* Arrays that fit a cache of so many bytes are not read from memory in one call after the other; 0: none do. */
+struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache);
 /* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 

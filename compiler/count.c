@@ -567,6 +567,7 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
         if (loops_paired(c->loops)) out->work -= x->pairs * work_saved_by_bf16(c);
         out->pairs = x->pairs;
         out->bytes = bytes_of(x, cache);
+        out->once = bytes_of(x, INT64_MAX);
         out->exact = x->exact;
     }
     free(x->needed);

@@ -139,6 +139,7 @@ struct costs {
     struct lengths lengths;
     int64_t document;
     struct machine *machine; /* NULL: a core as the target's row of the table has it */
+    const char *compiler;    /* that the machine was measured with */
     int threads;
 };
 
@@ -146,19 +147,22 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
 {
     const struct target *target = p->compilation[0]->target;
     enum dtype dtype = p->spec->dtype;
-    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH;
+    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH, spread = 0;
     int64_t cache = target->l2_bytes;
     section("Roofline, for one head with n queries and keys");
     if (costs->machine) {
         peak = machine_peak(costs->machine, dtype, costs->threads, 0);
         bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
         cache = machine_cache();
-        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory, so memory bounds what has less than %.1f FLOPs of work a byte\n",
-               costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9, bandwidth / 1e9, peak / bandwidth);
+        spread = machine_peak_spread(costs->machine, dtype, costs->threads);
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9,
+               bandwidth / 1e9, costs->compiler);
+        if (spread > SPREAD_MOST) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
     } else {
-        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle, so memory bounds what has less than %.0f FLOPs of work a byte\n", target->name,
-               peak, bandwidth, peak / bandwidth);
+        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
     }
+    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n", peak / bandwidth,
+           (long long)cache);
     printf("  %9s  %-9s  %10s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "work", "bytes", "FLOPs a byte", "bound by",
            costs->machine ? "  expected" : "");
     bool exact = true, ids = false;
@@ -170,7 +174,7 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
         bool memory;
         char time[32];
         count_work(c, &size, costs->document, cache, &counts);
-        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1);
+        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1, cache);
         double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %10.4g  %12.1f  %-8s", (long long)n, c->linear ? "linear" : "quadratic", counts.flops, counts.work, counts.bytes,
                counts.flops / counts.bytes, memory ? "memory" : "compute");
@@ -178,11 +182,12 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
         exact &= counts.exact;
     }
     printf("  FLOPs are those of products; work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of\n"
-           "  queries where those that a query sees are more than %lld bytes.\n",
-           (long long)cache);
+           "  queries where those that a query sees do not fit the cache.\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
+    if (spread > SPREAD_MOST && !quiet)
+        fprintf(stderr, "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n", 100 * spread);
 }
 
 /* The knobs that do something for the spec, with what is usual on the first target, and what the schedule sets. */
@@ -316,6 +321,7 @@ int command_explain(const struct options *o)
     struct arena *arena = arena_new();
     if (o->machine) costs.machine = machine_open(arena, o->quiet, &worst);
     if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
+    if (costs.machine && !(costs.compiler = compiler_version(arena, o))) worst = STATUS_MACHINE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
