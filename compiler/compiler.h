@@ -682,9 +682,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 
 int command_bench(const struct options *o);
-extern const char bench_help[];
 int command_tune(const struct options *o);
-extern const char tune_help[];
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

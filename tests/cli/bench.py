@@ -303,8 +303,8 @@ def usage(folder, suite, name, words, needles):
 
 def option_of_another(folder, suite):
     place = Place(suite, folder, soft=SOFTMAX)
-    words = ('check', 'soft.yaml', '--lengths', '4')
-    says(suite, place, 'lengths_of_check', words, place.attnc(*words, status=2), ['bench', 'explain'])
+    words = ('run', 'soft.yaml', '--lengths', '4')
+    says(suite, place, 'lengths_of_run', words, place.attnc(*words, status=2), ['bench', 'check', 'explain'])
 
 
 def run(folder, suite, function):
@@ -316,4 +316,4 @@ def register(suite):
         suite.case('bench-' + function.__name__, run, suite, function)
     for name, (words, needles) in USAGE.items():
         suite.case('usage-' + name, usage, suite, name, words, needles)
-    suite.case('usage-lengths_of_check', option_of_another, suite)
+    suite.case('usage-lengths_of_run', option_of_another, suite)
