@@ -483,7 +483,8 @@ int command_check(const struct options *o)
     for (int k = 0; k < o->files && worst != STATUS_USAGE; k++) {
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
-        if (p) status = check_product(o, p);
+        if (p) product_warn(p, o);
+        if (p) status = check_product(o, p, size, count);
         product_free(p);
         if (status > worst) worst = status;
     }

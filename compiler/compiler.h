@@ -48,6 +48,12 @@ struct expression {
     const char *text;
     struct position at;
     const struct expr *value; /* of a module of its own: operand 0 is s, axes 0, 1 and 2 are i, j and h */
+    int exponentials;         /* in it, and where they are written */
+    struct exponential {
+        const struct expr *e; /* EXP, POW */
+        size_t offset;        /* in the text */
+        struct position at;
+    } *exponential;
 };
 /* Called for each error and each note to it. */
 typedef void expression_report(void *user, size_t offset, bool note, const char *message);
@@ -417,6 +423,7 @@ struct real_range {
     double low, high;
 };
 struct real_range real_range(const struct expr *e);
+struct real_range real_range_of(const struct expr *e, struct real_range operand); /* where operands stay in that range */
 
 /* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor of the key, with a base above 0
    and up to 1 that is the same for all queries and keys. `ordered`: no key comes behind the query. Returns why it is none, or NULL. (decay.c) */
@@ -655,6 +662,8 @@ struct product {
     bool standalone;
     const char *command; /* that makes the same output */
     const char *tuned; /* the file that the schedule is from, or NULL */
+    const char *file, *text; /* what the spec was read from */
+    size_t text_length;
     struct text source, header, source_here;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
@@ -662,6 +671,8 @@ struct product *product_make(const char *file, const struct options *o, enum sta
 /* The C to load: unless --target named others, with the code for the one target that this machine would choose. */
 const char *product_source_here(struct product *p, const struct options *o);
 void product_free(struct product *p);
+/* Warns of the user's exponentials that may overflow in a kernel (overflow.c). */
+void product_warn(const struct product *p, const struct options *o);
 /* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
                    struct diagnostics *schedule);

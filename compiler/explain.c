@@ -326,7 +326,8 @@ int command_explain(const struct options *o)
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
         if (p && k) printf("\n");
-        if (p) explain(p, &costs);
+        if (p) product_warn(p, o);
+        if (p) explain(p, &costs, o);
         product_free(p);
         if (status > worst) worst = status;
     }

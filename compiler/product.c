@@ -107,6 +107,9 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     struct arena *arena = arena_new();
     struct product *p = arena_alloc(arena, sizeof *p);
     p->arena = arena;
+    p->file = arena_copy(arena, file);
+    p->text = memcpy(arena_alloc(arena, source.length + 1), source.data, source.length);
+    p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
