@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -374,10 +375,16 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* What is written in the end has a place, as far as can be known before anything is measured. */
+/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it is something else. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
+    const char *base = o->plot ? strrchr(o->plot, '/') : NULL, *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
+    if (suffix && strcasecmp(suffix, ".svg") != 0) {
+        complain(o, "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s", o->plot,
+                 suffix);
+        return STATUS_USAGE;
+    }
     for (int k = 0; k < 3; k++) {
         if (!file[k]) continue;
         for (int other = 0; other < k; other++)
