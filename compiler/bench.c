@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,8 +161,9 @@ static bool prepare(struct running *r, int point, int spec)
     result->form = c->linear ? "linear" : "quadratic";
     count_work(c, &size, b->request.document, machine_cache(), &result->counts);
     result->peak = machine_peak(b->machine, product->spec->dtype, at->threads, 0);
+    result->peak_spread = machine_peak_spread(b->machine, product->spec->dtype, at->threads);
     result->bandwidth = machine_bandwidth(b->machine, at->threads, 0);
-    result->roofline = roofline_of(c, &size, &result->counts, at->threads);
+    result->roofline = roofline_of(c, &size, &result->counts, at->threads, machine_cache());
     double expected = expected_seconds(b, point, spec);
     if (expected > b->request.limit) {
         result->best = expected;
@@ -219,6 +221,7 @@ static void note_runs(struct running *r, int spec, struct bench_result *result, 
     result->runs = runs;
     result->best = seconds[0];
     result->median = runs % 2 ? seconds[runs / 2] : (seconds[runs / 2 - 1] + seconds[runs / 2]) / 2;
+    result->spread = repeats_spread(seconds, runs);
     result->measured = true;
     pthread_mutex_unlock(&r->lock);
 }
@@ -252,8 +255,10 @@ static void measure_machine(struct running *r, int point)
     pthread_mutex_lock(&r->lock);
     for (int k = 0; k <= point; k++)
         for (int s = 0; s < b->specs && b->point[k].threads == threads; s++) {
-            b->point[k].result[s].peak = machine_peak(b->machine, b->product[s]->spec->dtype, threads, 0);
-            b->point[k].result[s].bandwidth = bandwidth;
+            struct bench_result *result = &b->point[k].result[s];
+            result->peak = machine_peak(b->machine, b->product[s]->spec->dtype, threads, 0);
+            result->peak_spread = machine_peak_spread(b->machine, b->product[s]->spec->dtype, threads);
+            result->bandwidth = bandwidth;
         }
     pthread_mutex_unlock(&r->lock);
 }
@@ -294,6 +299,28 @@ static void measure(struct running *r, int point)
 
 /* ---- all together ---- */
 
+/* On standard error, for the numbers may be on their way into a file. */
+static void warn_shaking(const struct bench *b)
+{
+    double calls = 0, peak = 0;
+    int measured = 0, shaking = 0;
+    for (int k = 0; k < b->begun; k++)
+        for (int s = 0; s < b->specs; s++) {
+            const struct bench_result *r = &b->point[k].result[s];
+            if (!r->measured) continue;
+            measured++;
+            shaking += r->spread > SPREAD_MOST;
+            calls = fmax(calls, r->spread);
+            peak = fmax(peak, r->peak_spread);
+        }
+    if (b->o->quiet) return;
+    if (peak > SPREAD_MOST)
+        fprintf(stderr, "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not to be relied on\n", 100 * peak);
+    if (shaking > 0)
+        fprintf(stderr, "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else keeps this machine busy\n",
+                shaking, measured, 100 * SPREAD_MOST, 100 * calls);
+}
+
 static void make_points(struct bench *b, struct arena *arena)
 {
     struct bench_request *q = &b->request;
@@ -317,6 +344,7 @@ static enum status load_all(struct running *r)
         return STATUS_INPUT;
     }
     b->machine = machine_open(r->arena, b->o->quiet, &status);
+    if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, b->o))) status = STATUS_MACHINE;
     for (int s = 0; s < b->specs && status == STATUS_DONE; s++) {
         const struct product *p = b->product[s];
         status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->quiet, &r->loaded[s]);
@@ -336,6 +364,7 @@ static enum status run(struct bench *b, struct arena *arena)
         watch_end(r);
         clear_line(r);
         status = bench_report(b);
+        warn_shaking(b);
         if (r->status > status) status = r->status;
     }
     for (int k = 0; k < DTYPES; k++) call_arrays_free(&r->arrays[k]);
@@ -344,10 +373,16 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* What is written in the end has a place, as far as can be known before anything is measured. */
+/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it is something else. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
+    const char *base = o->plot ? strrchr(o->plot, '/') : NULL, *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
+    if (suffix && strcasecmp(suffix, ".svg") != 0) {
+        complain(o, "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in rsvg-convert out.svg -o out%s", o->plot,
+                 suffix);
+        return STATUS_USAGE;
+    }
     for (int k = 0; k < 3; k++) {
         if (!file[k]) continue;
         for (int other = 0; other < k; other++)

@@ -28,6 +28,7 @@ const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct bench_heads *out);
 /* These return false after a message. `usual` is what is taken where the option is not there. */
 bool lengths_read(const struct options *o, const char *usual, struct lengths *out);
+bool heads_read(const struct options *o, struct bench_request *r); /* sets `heads` and `head` */
 bool one_number(const struct options *o, const char *option, const char *text, int64_t most, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text, double *out); /* NULL leaves *out */
 bool document_read(const struct options *o, int64_t *out);
@@ -41,9 +42,11 @@ struct bench_result {
     const char *form;        /* "linear", "quadratic" */
     int runs;
     double median, best;     /* seconds of a call; where it was left out for its length, `best` is what it would take, or 0 */
+    double spread;           /* of the calls, as repeats_spread has it */
     struct counts counts;
     struct roofline roofline;
     double peak, bandwidth;  /* of as many threads, a second */
+    double peak_spread;      /* of the turns that the peak was measured in */
     size_t workspace;
 };
 struct bench_point {
@@ -57,6 +60,7 @@ struct bench {
     struct bench_request request;
     struct machine *machine;
     const struct target *target; /* the best one here */
+    const char *compiler;        /* and its version: what compiled the kernels */
     int specs;
     const struct product *product[MOST_SPECS];
     int points, begun; /* the first so many have results */
@@ -64,6 +68,8 @@ struct bench {
     bool ids;         /* some spec reads ids */
     bool interrupted;
 };
+/* Whether the numbers are of a machine that did something else beside: its calls or its peak differ too much. */
+bool bench_shaking(const struct bench_result *r);
 /* The roofline's time. */
 double bench_expected(const struct bench_result *r);
 /* Everything asked for, from what there is; STATUS_DONE or STATUS_MACHINE after a message. */

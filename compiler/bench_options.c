@@ -6,28 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char bench_help[] = "usage: attnc bench [options] SPEC.yaml...\n"
-                          "\n"
-                          "Measures the kernels of the specs, one call of each in turn, beside the peak of\n"
-                          "the machine's multiply-adds and the bandwidth of its memory.\n"
-                          "\n"
-                          "  --lengths LIST      queries, and as many keys: 1000,4k..64k doubles from 4096\n"
-                          "                      to 65536 (default: 1k..8k)\n"
-                          "  --threads LIST      1,2,4 (default: all)\n"
-                          "  --heads LIST        8 heads, or 8/2: with 2 of k and v (default: 1)\n"
-                          "  --batch N           (default: 1)\n"
-                          "  --document N        integer parameters number runs of so many positions\n"
-                          "                      (default: 1000)\n"
-                          "  --seed N            of arrays and random parameters (default: 1)\n"
-                          "  --time SECONDS      spent on each spec at a point, about (default: 0.5)\n"
-                          "  --limit SECONDS     a call that should take longer is left out (default: 10)\n"
-                          "  --json[=FILE]       in place of the table, or as well in FILE\n"
-                          "  --csv[=FILE]        the same as comma-separated values\n"
-                          "  --plot FILE.svg     time against length\n"
-                          "  --target, --set, --quiet and the like are those of attnc --help.\n"
-                          "\n"
-                          "Interrupted, it tells what has been measured by then.\n";
-
 static const char usual_lengths[] = "1k..8k";
 
 const char *count_read(const char *text, int64_t *value)
@@ -108,9 +86,10 @@ const char *heads_add(const char *at, struct bench_heads *h)
     return end && h->heads <= most && h->heads % h->kv_heads == 0 ? end : NULL;
 }
 
-static bool heads_read(const struct options *o, struct bench_request *r)
+bool heads_read(const struct options *o, struct bench_request *r)
 {
     const char *text = o->heads ? o->heads : "1";
+    r->heads = 0;
     for (const char *at = text;; at++) {
         at = r->heads < MOST_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {

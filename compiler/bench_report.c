@@ -51,6 +51,11 @@ static struct figures figures_of(const struct bench_result *r)
                             .memory_bound = memory};
 }
 
+bool bench_shaking(const struct bench_result *r)
+{
+    return r->measured && (r->spread > SPREAD_MOST || r->peak_spread > SPREAD_MOST);
+}
+
 static bool told(const struct bench_result *r)
 {
     return r->measured || *r->skipped;
@@ -83,12 +88,12 @@ void bench_series_name(const struct bench *b, int spec, const struct bench_point
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 13, CELL = 64 };
+enum { COLUMNS = 14, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* in place of the last cells */
 };
-enum column { LENGTH, HEADS, THREADS, SPEC, FORM, MEDIAN, BEST, GFLOPS, SHARE, EXPECTED, BYTES, WORKSPACE, AGAINST };
+enum column { LENGTH, HEADS, THREADS, SPEC, FORM, MEDIAN, BEST, SPREAD, GFLOPS, SHARE, EXPECTED, BYTES, WORKSPACE, AGAINST };
 
 static void fill_line(const struct bench *b, const struct bench_point *p, int spec, struct line *line)
 {
@@ -106,6 +111,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     snprintf(line->cell[FORM], CELL, "%s", r->form);
     bench_seconds(r->median, line->cell[MEDIAN], CELL);
     bench_seconds(r->best, line->cell[BEST], CELL);
+    if (r->runs > 1) snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MOST ? "! " : "", 100 * r->spread);
     snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
     snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
@@ -114,9 +120,17 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int sp
     if (first->best > 0) snprintf(line->cell[AGAINST], CELL, "%s%.3g", first->measured ? "" : "~", first->best / r->best);
 }
 
+static const char *unsteady(const struct bench_result *r, char *text, size_t size)
+{
+    *text = 0;
+    if (r->peak_spread > SPREAD_MOST) snprintf(text, size, " (! turns differ by %.0f%%)", 100 * r->peak_spread);
+    return text;
+}
+
 static void print_machine(const struct bench *b, struct text *out)
 {
-    text_add(out, "%s, %s\n", b->target->name, machine_vectors(b->machine));
+    char spread[CELL];
+    text_add(out, "%s, %s; kernels compiled by %s\n", b->target->name, machine_vectors(b->machine), b->compiler);
     /* the figures that the results below are held against, each once */
     for (int k = 0; k < b->begun; k++)
         for (int s = 0; s < b->specs; s++) {
@@ -125,8 +139,8 @@ static void print_machine(const struct bench *b, struct text *out)
             for (int k2 = 0; k2 <= k; k2++)
                 for (int s2 = 0; s2 < b->specs && (k2 < k || s2 < s); s2++) before |= b->point[k2].result[s2].peak == r->peak; /* measured once */
             if (r->peak > 0 && !before)
-                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
-                         r->peak / 1e9, dtype_name(dtype_of_sums(b->product[s]->spec->dtype)), r->bandwidth / 1e9);
+                text_add(out, "%d thread%s: %.1f GFLOP/s at peak in %s%s, %.1f GB/s of memory\n", b->point[k].threads, b->point[k].threads == 1 ? "" : "s",
+                         r->peak / 1e9, dtype_name(dtype_of_sums(b->product[s]->spec->dtype)), unsteady(r, spread, sizeof spread), r->bandwidth / 1e9);
         }
 }
 
@@ -135,18 +149,19 @@ static void print_table(const struct bench *b, struct text *out)
     const struct bench_request *q = &b->request;
     char against[CELL];
     snprintf(against, sizeof against, "x %.40s", label(b, 0));
-    const char *const title[COLUMNS] = {"length",  "heads",   "threads",     "spec",  "form",      "median", "best",
-                                        "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
-    const bool shown[COLUMNS] = {true,        q->heads > 1 || q->head[0].heads > 1, q->threads > 1, true, true, true, true, true, true, true, true, true,
+    const char *const title[COLUMNS] = {"length", "heads",   "threads", "spec",        "form",  "median",    "best",
+                                        "spread", "GFLOP/s", "of peak", "of expected", "bytes", "workspace", against};
+    const bool shown[COLUMNS] = {true,        q->heads > 1 || q->head[0].heads > 1, q->threads > 1, true, true, true, true, true, true, true, true, true, true,
                                  b->specs > 1};
     int lines = 0, width[COLUMNS], last = 0;
     struct line *line = calloc((size_t)(b->begun * b->specs + 1), sizeof *line);
-    bool inexact = false;
+    bool inexact = false, shaking = false;
     for (int k = 0; k < b->begun && line; k++)
         for (int s = 0; s < b->specs; s++) {
             const struct bench_result *r = &b->point[k].result[s];
             if (told(r)) fill_line(b, &b->point[k], s, &line[lines++]);
             inexact |= r->measured && !r->counts.exact;
+            shaking |= bench_shaking(r);
         }
     for (int c = 0; c < COLUMNS; c++) {
         width[c] = table_width(title[c]);
@@ -169,10 +184,11 @@ static void print_table(const struct bench *b, struct text *out)
         text_add(out, "\n");
     }
     free(line);
-    text_add(
-        out,
-        "\nBatch %lld, as many keys as queries. All but the median is of the best call; `of expected` is its time over the roofline's, and what bounds that.\n",
-        (long long)q->batch);
+    text_add(out,
+             "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the calls lie within `spread` above it.\n"
+             "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays do not fit %s of cache.\n",
+             (long long)q->batch, bench_bytes((double)machine_cache(), against, sizeof against));
+    if (shaking) text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n", 100 * SPREAD_MOST);
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
     if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
@@ -188,7 +204,7 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 30 };
+enum { FIELDS = 34 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int spec, struct field *field)
 {
@@ -212,9 +228,12 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int sp
         {"runs", WHOLE, .whole = r->runs, .absent = no},
         {"median_s", REAL, .real = r->median, .absent = no},
         {"best_s", REAL, .real = r->best, .absent = no},
+        {"spread", REAL, .real = r->spread, .absent = no || r->runs < 2},
         {"flops", REAL, .real = r->counts.flops, .absent = no},
         {"gflops", REAL, .real = f.gflops, .absent = no},
         {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no},
+        {"peak_spread", REAL, .real = r->peak_spread, .absent = no},
+        {"shaking", TRUTH, .whole = bench_shaking(r), .absent = no},
         {"share_of_peak", REAL, .real = f.share, .absent = no},
         {"pairs", REAL, .real = r->counts.pairs, .absent = no},
         {"visited", REAL, .real = r->counts.visited, .absent = no},
@@ -228,6 +247,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int sp
         {"measured_over_expected", REAL, .real = f.ratio, .absent = no},
         {"workspace_bytes", WHOLE, .whole = (int64_t)r->workspace, .absent = no},
         {"would_take_s", REAL, .real = r->best, .absent = !no || r->best <= 0},
+        {"compiler", WORD, .word = b->compiler},
     };
     memcpy(field, all, sizeof all);
 }

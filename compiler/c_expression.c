@@ -233,6 +233,15 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
+/* The same with where it is written, for what is said of exponentials. */
+static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e, const struct expr *exponential)
+{
+    struct expression_reader *r = x->r;
+    if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MOST_TOKENS)
+        r->exponential[r->exponentials++] = (struct exponential){.e = exponential, .offset = begin_of(x, at)};
+    return finish(x, at, e, true);
+}
+
 /* C's division of integers, which here gives 0 where it divides by 0; what is emitted must not. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
@@ -279,8 +288,10 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, at), "this constant does not fit 64 bits");
         return nothing;
     }
-    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP)
-        return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL)), true);
+    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP) {
+        const struct expr *inverse = make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
+        return finish_exponential(x, right, make(x, EXPR_MUL, a.e, inverse), inverse);
+    }
     if (op == EXPR_DIV && real && exponential(a.e)) return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
     if (op == EXPR_DIV && !real) return finish(x, at, divide_integers(x, a.e, b.e), false);
     if (op == EXPR_MOD && b.e->op != EXPR_INT) return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
@@ -349,13 +360,18 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     if (!condition.e || !a.e || !b.e) return nothing;
     bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* one exponential of either exponent */
     const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e, both ? b.e->arg[0] : b.e);
-    return finish(x, cursor, both ? make(x, EXPR_EXP, chosen, NULL) : chosen, a.real || b.real);
+    if (!both) return finish(x, cursor, chosen, a.real || b.real);
+    chosen = make(x, EXPR_EXP, chosen, NULL);
+    return finish_exponential(x, cursor, chosen, chosen);
 }
 
 static struct typed lower_power(const struct lowering *x, CXCursor at, const struct expr *base, const struct expr *exponent)
 {
     double n = exponent->op == EXPR_INT ? (double)exponent->integer : exponent->op == EXPR_REAL ? exponent->real : 0.5;
-    if (n != floor(n) || fabs(n) > (double)EXPRESSION_MOST_POWER) return finish(x, at, make(x, EXPR_POW, as_real(x, base), as_real(x, exponent)), true);
+    if (n != floor(n) || fabs(n) > (double)EXPRESSION_MOST_POWER) {
+        const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
+        return finish_exponential(x, at, made, made);
+    }
     /* a whole power is a product, which has features where its factors have */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
@@ -379,7 +395,8 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     if (f->op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
     /* of integers these are integers, exact for any position */
     bool integer = (f->op == EXPR_ABS || f->op == EXPR_MIN || f->op == EXPR_MAX) && !arg[0].real && !arg[1].real;
-    return finish(x, cursor, make(x, f->op, a, b), !integer);
+    const struct expr *made = make(x, f->op, a, b);
+    return f->op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
 }
 
 static struct typed lower_name(const struct lowering *x, CXCursor cursor)
@@ -543,5 +560,8 @@ struct expression *expression_read(struct arena *arena, const char *text, bool p
     struct lowering x = {.r = &r, .m = m};
     struct expression *made = arena_alloc(arena, sizeof *made);
     *made = (struct expression){.text = text, .value = parse(&x)};
+    made->exponentials = r.exponentials;
+    made->exponential = arena_alloc(arena, (size_t)r.exponentials * sizeof *made->exponential + 1);
+    memcpy(made->exponential, r.exponential, (size_t)r.exponentials * sizeof *made->exponential);
     return made->value ? made : NULL;
 }

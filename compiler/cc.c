@@ -101,12 +101,15 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
+/* Where programs are looked for if PATH is not set; compilers, which look for linkers, are told so. */
+static const char usual_path[] = "/usr/local/bin:/usr/bin:/bin";
+
 /* The file that a shell would run, or NULL. */
 static const char *find_program(struct arena *arena, const char *name)
 {
     if (strchr(name, '/')) return is_program(name) ? name : NULL;
     const char *path = getenv("PATH");
-    for (const char *at = path ? path : "/usr/local/bin:/usr/bin:/bin"; *name;) {
+    for (const char *at = path ? path : usual_path; *name;) {
         size_t length = strcspn(at, ":");
         const char *file = length ? arena_printf(arena, "%.*s/%s", (int)length, at, name) : arena_printf(arena, "./%s", name);
         if (is_program(file)) return file;
@@ -152,11 +155,12 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;
     /* What the compiler leaves behind when it is killed then lies in the private folder. */
     while (environ[variables]) variables++;
-    const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 2));
+    const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 3));
     int kept = 0;
     for (int k = 0; k < variables; k++)
         if (strncmp(environ[k], "TMPDIR=", 7) != 0) variable[kept++] = environ[k];
-    variable[kept] = arena_printf(j->arena, "TMPDIR=%s", j->build.path);
+    variable[kept++] = arena_printf(j->arena, "TMPDIR=%s", j->build.path);
+    if (!getenv("PATH")) variable[kept] = arena_printf(j->arena, "PATH=%s", usual_path);
 
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -316,14 +320,16 @@ static bool open_build(struct job *j)
 }
 
 /* No spec has such a name, so its source stays what it is. */
-#define PROBE "openmp-probe"
+#define PROBE "compiler-probe"
 
-/* Whether this compiler has an OpenMP that links: asked of a program so small that only OpenMP can be at fault, or the disk. */
-static bool probe_openmp(const struct job *j)
+/* Whether this compiler has an OpenMP that links, or compiles at all: asked of a program so small that only OpenMP or the compiler can be at fault, or
+   the disk. */
+static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
-    static const char program[] = "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n";
-    bool works = put_file(j, PROBE, ".c", program) && (compile(j, PROBE, true, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
+    const char *program = openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n"
+                                 : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
+    bool works = put_file(j, PROBE, ".c", program) && (compile(j, PROBE, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
     text_free(&log);
     return works;
 }
@@ -338,6 +344,9 @@ static void keep_source(struct job *j, int status, const char *command, const st
         reason = arena_printf(j->arena, "ended with status %d", WEXITSTATUS(status));
     if (WIFSIGNALED(status) || strstr(log_text, strerror(ENOSPC))) {
         complain(&j->options, "cannot compile '%s': %s %s", j->name, j->compiler.word[0], reason);
+    } else if (!probe(j, false)) {
+        complain(&j->options, "cannot compile '%s': %s %s, and compiles nothing else either; name another compiler in $ATTNC_CC", j->name, j->compiler.word[0],
+                 reason);
     } else {
         const char *name = arena_printf(j->arena, "failed-%s", j->name), *place = j->build.path;
         static const char *const extra[] = {PROBE ".c", PROBE ".so"};
@@ -361,11 +370,11 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     int status = 0;
     /* Asked only in doubt: where a kernel was once kept without OpenMP, or one does not compile with it. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    j->openmp = !doubt || probe_openmp(j);
+    j->openmp = !doubt || probe(j, true);
     if (!j->options.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
     if (j->openmp && !caught) {
         status = compile(j, j->name, true, &log, &command);
-        if (status > 0 && !caught) j->openmp = probe_openmp(j);
+        if (status > 0 && !caught) j->openmp = probe(j, true);
     }
     if (!j->openmp && !caught) {
         mention(&j->options, "note", "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; or set ATTNC_CC=gcc)",

@@ -1,9 +1,11 @@
 /* attnc check: the value of the spec's meaning in the float64 interpreter, against the interpreter after every pass and against the compiled
-   kernel, on random arrays of several awkward sizes. */
-#include "compiler.h"
+   kernel, on random arrays of several awkward sizes or of lengths that were asked for. Its last line is the verdict. */
+#include "bench.h"
 
 #include "../runtime/attnrt.h"
 
+#include <fenv.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,27 +15,51 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97}, {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4, LONGEST = 16384 };
+enum { SIZES = sizeof sizes / sizeof *sizes, MAX_TENSORS = 1024, NUDGES = 4 };
+/* A pass may be off by so much of a row, and by so many times what the direction of rounding changes in it. */
+static const double PASS_MOST = 1e-9, ROUNDINGS = 16;
+/* Pairs of query and key that the interpreters visit at most for --lengths, its keys and heads; queries where there are too many pairs, and for the
+   lengths up to LONGEST from which a kernel has other loops. */
+enum { MOST_PAIRS = 1 << 18, MOST_KEYS = 1 << 18, MOST_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
 struct sample { /* the arrays of one problem, and what the meaning makes of them */
     struct tensor tensor[MAX_TENSORS];
     int64_t count[MAX_TENSORS];
     bool integers[MAX_TENSORS];
     int tensors;
-    double *expected, *allowed;
+    double *expected, *allowed; /* allowed: by row, what the kernel may be off by */
     int64_t elements, value_dim;
+};
+
+/* The largest error, as a share of what its row is measured by, and where it is. */
+struct worst {
+    double share;
+    int sample;
+    int64_t element;
+    double got;
 };
 
 struct checking {
     const struct options *o;
     struct product *p;
-    /* problems: those above, and one for each length from which the schedule has other loops, which the kernel meets alone */
+    /* problems: those of the passes, and then one for each length from which other loops run, which the kernel meets alone */
     struct problem_size *size;
-    int sizes;
+    int of_passes, sizes;
     struct sample *sample;
-    double *out;
+    double *out, *row; /* what the interpreter or the kernel makes of a sample; what the errors of its rows are measured by */
     bool good;
 };
+
+static void say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
+static void say(const struct checking *c, const char *format, ...)
+{
+    if (c->o->quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+}
 
 static double uniform(uint64_t *state)
 {
@@ -175,46 +201,86 @@ static double off_by(double got, double expected, enum dtype stored)
     return off < 0 ? 0 : off;
 }
 
-/* The largest difference, as a share of what each row may be off by (`allowed`) before it is stored, or of its own size. */
-static double difference(const struct sample *s, const double *out, bool as_allowed, enum dtype stored)
+/* Takes note of where the sample's errors are larger than `worst`, as a share of what `of_row` has for each row. */
+static void find_worst(const struct checking *c, int sample, const double *of_row, enum dtype stored, struct worst *worst)
 {
-    double worst = 0;
-    for (int64_t r = 0; r < s->elements / s->value_dim; r++) {
-        const double *expected = s->expected + r * s->value_dim, *got = out + r * s->value_dim;
-        double scale = as_allowed ? s->allowed[r] : row_largest(expected, s->value_dim);
-        for (int64_t k = 0; k < s->value_dim; k++) {
-            double d = off_by(got[k], expected[k], stored);
-            if (d == 0) continue;
-            d = scale > 0 ? d / scale : INFINITY;
-            if (!(d <= worst)) worst = d;
-        }
+    const struct sample *s = &c->sample[sample];
+    for (int64_t k = 0; k < s->elements; k++) {
+        double d = off_by(c->out[k], s->expected[k], stored), row = of_row[k / s->value_dim];
+        if (d == 0) continue;
+        d = row > 0 && d <= DBL_MAX ? d / row : INFINITY; /* of a NaN, too */
+        if (d > worst->share) *worst = (struct worst){d, sample, k, c->out[k]};
     }
-    return worst;
 }
 
-static void report(struct checking *c, const char *what, double worst, bool good, const char *unit)
+/* One line of the report; where it is wrong, an error says at which element. */
+static void report(struct checking *c, const char *what, const struct worst *worst, const char *of, bool good)
 {
-    c->good &= good;
-    printf("  %-22s %10.2e %s%s\n", what, worst, unit, good ? "" : "   WRONG");
-    fflush(stdout);
+    say(c, "  %-22s %10.2e %s%s\n", what, worst->share, of, good ? "" : "   WRONG");
+    if (good || !c->good) return;
+    const struct sample *s = &c->sample[worst->sample];
+    const struct problem_size *size = &c->size[worst->sample];
+    int64_t row = worst->element / s->value_dim, head = row / size->n_q % (size->kv_heads * size->members);
+    complain(c->o, "%s: %s is wrong by %.3g %s: with %lld queries and %lld keys, out[%lld, %lld, %lld, %lld] is %.9g in place of %.9g", c->p->spec->name, what,
+             worst->share, of, (long long)size->n_q, (long long)size->n_k, (long long)(row / size->n_q / (size->kv_heads * size->members)), (long long)head,
+             (long long)(row % size->n_q), (long long)(worst->element % s->value_dim), worst->got, s->expected[worst->element]);
+    c->good = false;
+}
+
+static const char *evaluate(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double *out)
+{
+    const struct sample *s = &c->sample[sample];
+    if (!pass) return graph_eval(c->p->graph, &c->size[sample], s->tensor, s->tensors, out);
+    if (pass->level == PASS_GRAPH) return graph_eval(k->graph, &c->size[sample], s->tensor, s->tensors, out);
+    return loops_eval(k->loops, &c->size[sample], s->tensor, s->tensors, out);
+}
+
+/* Adds to each row what the direction of rounding changes in it, before all passes and after this one: where a row cancels, that is all that
+   is left of it, and a pass that adds in another order may change as much. */
+static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double *row)
+{
+    const struct sample *s = &c->sample[sample];
+    struct arena *arena = arena_new();
+    double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low), *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
+    for (int after = 0; after < 2; after++) {
+        const int before = fegetround();
+        fesetround(FE_DOWNWARD);
+        const char *wrong = evaluate(c, k, after ? pass : NULL, sample, low);
+        fesetround(FE_UPWARD);
+        if (!wrong) wrong = evaluate(c, k, after ? pass : NULL, sample, high);
+        fesetround(before);
+        for (int64_t e = 0; e < s->elements && !wrong; e += s->value_dim) {
+            double most = 0;
+            for (int64_t n = e; n < e + s->value_dim; n++) most = fmax(most, fabs(high[n] - low[n]));
+            if (isfinite(most)) row[e / s->value_dim] += ROUNDINGS * most;
+        }
+    }
+    arena_free(arena);
 }
 
 static bool check_pass(const struct compilation *k, const struct pass *pass, void *user)
 {
     struct checking *c = user;
-    double worst = 0;
-    for (int n = 0; n < SIZES; n++) {
+    struct worst worst = {.share = 0}, beyond = {.share = 0};
+    for (int n = 0; n < c->of_passes; n++) {
         const struct sample *s = &c->sample[n];
-        const char *wrong = pass->level == PASS_GRAPH ? graph_eval(k->graph, &sizes[n], s->tensor, s->tensors, c->out)
-                                                      : loops_eval(k->loops, &sizes[n], s->tensor, s->tensors, c->out);
+        const char *wrong = evaluate(c, k, pass, n, c->out);
         if (wrong) {
-            complain(c->o, "after pass '%s': %s", pass->name, wrong);
+            complain(c->o, "%s: after pass '%s': %s", c->p->spec->name, pass->name, wrong);
             return c->good = false;
         }
-        double d = difference(s, c->out, false, DTYPE_F64);
-        if (!(d <= worst)) worst = d;
+        struct worst here = {.share = 0};
+        int64_t rows = s->elements / s->value_dim;
+        for (int64_t r = 0; r < rows; r++) c->row[r] = row_largest(s->expected + r * s->value_dim, s->value_dim);
+        find_worst(c, n, c->row, DTYPE_F64, &here);
+        if (here.share > worst.share) worst = here;
+        if (here.share <= PASS_MOST) continue;
+        for (int64_t r = 0; r < rows; r++) c->row[r] *= PASS_MOST;
+        add_rounding(c, k, pass, n, c->row);
+        find_worst(c, n, c->row, DTYPE_F64, &beyond);
     }
-    report(c, pass->name, worst, worst <= 1e-9, "of the row");
+    const bool cancels = worst.share > PASS_MOST && beyond.share <= 1;
+    report(c, pass->name, &worst, cancels ? "of a row that cancels" : "of the row", worst.share <= PASS_MOST || cancels);
     return true;
 }
 
@@ -280,39 +346,82 @@ static enum status check_kernel(struct checking *c)
     struct loaded_kernel loaded;
     enum status status = kernel_load(c->p->spec->name, product_source_here(c->p, c->o), c->p->header.data, c->o->quiet, &loaded);
     if (status != STATUS_DONE) return status;
-    double worst = 0;
+    struct worst worst = {.share = 0};
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
         int error = run_kernel(loaded.kernel, &c->sample[n], &c->size[n], c->o->threads, c->out);
         if (error) {
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
             status = STATUS_MACHINE;
-        }
-        double d = difference(&c->sample[n], c->out, true, c->p->spec->dtype);
-        if (!(d <= worst)) worst = d;
+        } else
+            find_worst(c, n, c->sample[n].allowed, c->p->spec->dtype, &worst);
     }
     kernel_unload(&loaded);
-    if (status == STATUS_DONE) report(c, "the compiled kernel", worst, worst <= 1, "of what it may be off by");
+    if (status == STATUS_DONE) report(c, "the compiled kernel", &worst, "of what it may be off by", worst.share <= 1);
     return status;
 }
 
-/* A few queries at every length, up to some, from which a target has other loops by the schedule. */
-static void find_sizes(struct checking *c)
+/* ---- the sizes ---- */
+
+/* --lengths and --heads; the interpreters visit every pair, so that where keys are many queries are few. */
+static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
+{
+    struct lengths lengths;
+    struct bench_request heads;
+    *count = 0;
+    if (!o->lengths && !o->heads) {
+        *size = memcpy(arena_alloc(arena, sizeof sizes), sizes, sizeof sizes);
+        *count = SIZES;
+        return true;
+    }
+    if (!lengths_read(o, "1,7,97,290", &lengths) || !heads_read(o, &heads)) return false;
+    *size = arena_alloc(arena, (size_t)(lengths.count * heads.heads) * sizeof **size);
+    for (int k = 0; k < lengths.count; k++)
+        for (int h = 0; h < heads.heads; h++) {
+            const int64_t n = lengths.length[k], all = heads.head[h].heads, queries = MOST_PAIRS / n / all;
+            if (n * heads.head[h].kv_heads > MOST_KEYS || all > MOST_HEADS) {
+                complain(o, "check goes up to %d heads, and to %d keys of all of them together: the interpreter is slow", MOST_HEADS, MOST_KEYS);
+                return false;
+            }
+            (*size)[(*count)++] = (struct problem_size){.batch = 1,
+                                                        .kv_heads = heads.head[h].kv_heads,
+                                                        .members = all / heads.head[h].kv_heads,
+                                                        .n_q = queries > n             ? n
+                                                               : queries > FEW_QUERIES ? queries
+                                                               : n < FEW_QUERIES       ? n
+                                                                                       : FEW_QUERIES,
+                                                        .n_k = n};
+        }
+    return true;
+}
+
+/* A few queries at every length, up to some, from which other loops run. */
+static void add_sizes(struct checking *c, const struct problem_size *size, int count)
 {
     const struct product *p = c->p;
-    c->size = arena_alloc(p->arena, ((size_t)SIZES + (size_t)p->versions) * sizeof *c->size);
-    memcpy(c->size, sizes, sizeof sizes);
-    c->sizes = SIZES;
-    for (int k = 0; k < p->versions && p->spec->schedules > 1; k++) {
+    c->size = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->size);
+    memcpy(c->size, size, (size_t)count * sizeof *size);
+    c->sizes = c->of_passes = count;
+    for (int k = 0; k < p->versions; k++) {
         const int64_t from = p->version[k].from;
         bool there = from < 1 || from > LONGEST;
-        for (int n = SIZES; n < c->sizes; n++) there |= c->size[n].n_k == from;
-        if (!there) c->size[c->sizes++] = (struct problem_size){.batch = 1, .kv_heads = 1, .members = 1, .n_q = 3, .n_k = from};
+        for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
+        if (!there) c->size[c->sizes++] = (struct problem_size){.batch = 1, .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
     }
 }
 
-static enum status check_product(const struct options *o, struct product *p)
+static void say_sizes(const struct checking *c)
 {
-    struct checking c = {.o = o, .p = p, .good = true};
+    say(c, "%s: queries x keys", c->p->spec->name);
+    for (int n = 0; n < c->sizes; n++)
+        say(c, "%s %lldx%lld", n == c->of_passes ? "; of the kernel also" : n ? "," : "", (long long)c->size[n].n_q, (long long)c->size[n].n_k);
+    say(c, "; against the float64 interpreter\n");
+}
+
+/* ---- all together ---- */
+
+static enum status check_product(const struct options *o, struct product *p, const struct problem_size *size, int count)
+{
+    struct checking checking = {.o = o, .p = p, .good = true}, *c = &checking;
     struct arena *arena = p->arena;
     uint64_t state = o->has_seed ? o->seed : 1;
     int64_t most = 0;
@@ -321,41 +430,44 @@ static enum status check_product(const struct options *o, struct product *p)
         rounded |= rounds_weights(p->compilation[t]->loops, p->compilation[t]->loops->body);
         linear |= p->compilation[t]->linear;
     }
-    find_sizes(&c);
-    c.sample = arena_alloc(arena, (size_t)c.sizes * sizeof *c.sample);
-    printf("%s: %d sizes, n from 1 to 290, against the float64 interpreter\n", p->spec->name, SIZES);
-    for (int n = 0; n < c.sizes; n++) {
-        struct sample *s = &c.sample[n];
-        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output[0].value], &c.size[n]);
+    add_sizes(c, size, count);
+    c->sample = arena_alloc(arena, (size_t)c->sizes * sizeof *c->sample);
+    say_sizes(c);
+    for (int n = 0; n < c->sizes; n++) {
+        struct sample *s = &c->sample[n];
+        s->elements = elements_of(p->graph, &p->graph->value[p->graph->output[0].value], &c->size[n]);
         s->value_dim = p->spec->value_dim;
         s->expected = arena_alloc(arena, (size_t)s->elements * sizeof(double));
         s->allowed = arena_alloc(arena, (size_t)(s->elements / s->value_dim) * sizeof(double));
         if (s->elements > most) most = s->elements;
-        fill(s, p->graph, &c.size[n], n % 2 == 0 || linear, &state, arena);
-        const char *wrong = graph_eval(p->graph, &c.size[n], s->tensor, s->tensors, s->expected);
+        fill(s, p->graph, &c->size[n], n % 2 == 0 || linear, &state, arena);
+        const char *wrong = graph_eval(p->graph, &c->size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
             if (!isfinite(s->expected[k])) {
                 complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
                 return STATUS_INPUT;
             }
-        if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c.size[n], &state, arena);
+        if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c->size[n], &state, arena);
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;
         }
     }
-    c.out = arena_alloc(arena, (size_t)most * sizeof(double));
-    for (int t = 0; t < p->compilations && c.good; t++) {
+    c->out = arena_alloc(arena, (size_t)most * sizeof(double));
+    c->row = arena_alloc(arena, (size_t)most * sizeof(double));
+    for (int t = 0; t < p->compilations && c->good; t++) {
         struct compilation again = *p->compilation[t];
-        printf(" %s%s, %s", again.target->name, target_features_text(arena, again.target), again.linear ? "linear" : "quadratic");
-        if (again.schedule && again.schedule->from) printf(", the schedule from %lld keys on", (long long)again.schedule->from);
-        printf("\n");
+        say(c, " %s%s, %s", again.target->name, target_features_text(arena, again.target), again.linear ? "linear" : "quadratic");
+        if (again.schedule && again.schedule->from) say(c, ", the schedule from %lld keys on", (long long)again.schedule->from);
+        say(c, "\n");
         again.graph = build_graph(arena, p->spec, again.diagnostics);
         again.loops = NULL;
-        passes_run(&again, check_pass, &c);
+        passes_run(&again, check_pass, c);
     }
-    enum status status = c.good ? check_kernel(&c) : STATUS_INPUT;
-    return status == STATUS_DONE && !c.good ? STATUS_INPUT : status;
+    enum status status = c->good ? check_kernel(c) : STATUS_INPUT;
+    if (status == STATUS_MACHINE) return status;
+    say(c, "%s: %s\n", p->spec->name, c->good ? "ok" : "wrong");
+    return c->good ? STATUS_DONE : STATUS_INPUT;
 }
 
 int command_check(const struct options *o)
@@ -364,13 +476,22 @@ int command_check(const struct options *o)
         complain(o, "check takes a spec: attnc check SPEC.yaml");
         return STATUS_USAGE;
     }
-    enum status worst = STATUS_DONE;
-    for (int k = 0; k < o->files; k++) {
+    struct arena *arena = arena_new();
+    struct problem_size *size;
+    int count;
+    enum status worst = read_sizes(o, arena, &size, &count) ? STATUS_DONE : STATUS_USAGE;
+    for (int k = 0; k < o->files && worst != STATUS_USAGE; k++) {
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
-        if (p) status = check_product(o, p);
+        if (p) product_warn(p, o);
+        if (p) status = check_product(o, p, size, count);
         product_free(p);
         if (status > worst) worst = status;
+    }
+    arena_free(arena);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain(o, "cannot write to standard output");
+        worst = STATUS_MACHINE;
     }
     return (int)worst;
 }

@@ -16,7 +16,7 @@ const struct output_row output_rows[OUTPUTS] = {
 };
 
 const struct command_row command_rows[COMMANDS] = {
-#define COMMAND(name, operands, synopsis, says) {#name, synopsis, says, OPERANDS_##operands},
+#define COMMAND(name, operands, synopsis, says, more) {#name, synopsis, says, more, OPERANDS_##operands},
 #include "command_line.def"
 };
 

@@ -5,7 +5,7 @@
 #include "compiler.h"
 
 enum command_number {
-#define COMMAND(name, operands, synopsis, says) COMMAND_##name,
+#define COMMAND(name, operands, synopsis, says, more) COMMAND_##name,
 #include "command_line.def"
     COMMANDS
 };
@@ -30,7 +30,7 @@ struct output_row {
     const char *name, *says;
 };
 struct command_row {
-    const char *name, *synopsis, *says;
+    const char *name, *synopsis, *says, *more;
     enum operand_kind operands;
 };
 struct switch_row {
@@ -49,6 +49,8 @@ const char *const *value_words(struct arena *arena, enum value_kind kind);
 /* The keys that --set takes, "mask.window.left=", and for a choice each word, "mask=causal"; ends with NULL. */
 const char *const *set_words(struct arena *arena);
 
+/* What `attnc COMMAND --help` prints (help.c). */
+void help_page(enum command_number command, struct text *out);
 /* Completions of a shell (completions.c); pages of the manual (manual.c, manual_spec.c). */
 void completions_bash(struct text *out);
 void completions_zsh(struct text *out);

@@ -22,10 +22,13 @@ static void depfile_rule(struct text *out, const struct options *o, const char *
         if (k) text_add(out, " ");
         depfile_name(out, made[k]);
     }
-    text_add(out, ": ");
-    depfile_name(out, file);
-    if (tuned) text_add(out, " ");
-    if (tuned) depfile_name(out, tuned);
+    text_add(out, ":");
+    const char *const sources[] = {library_operand(file) ? NULL : file, tuned}; /* a spec that comes with attnc is no file */
+    for (int k = 0; k < 2; k++) {
+        if (!sources[k]) continue;
+        text_add(out, " ");
+        depfile_name(out, sources[k]);
+    }
     text_add(out, "\n");
 }
 
@@ -45,6 +48,21 @@ static enum status write_output(const struct options *o, const struct product *p
     case OUTPUTS: break;
     }
     return STATUS_DONE;
+}
+
+/* Whether make can read the names of a depfile: a rule has no way to write a line break in one. */
+static bool depfile_fits(const struct options *o, const char *file, const char *stem)
+{
+    const char *const name[] = {file, stem, o->depfile_target};
+    for (int k = 0; k < 3; k++)
+        if (name[k] && strpbrk(name[k], "\r\n")) {
+            complain(o, "-MD: a rule of make cannot hold a line break, and there is one in the %s",
+                     k == 0   ? "path of the spec"
+                     : k == 1 ? "path of the output"
+                              : "target of -MT");
+            return false;
+        }
+    return true;
 }
 
 /* What one run has done so far. */
@@ -103,6 +121,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
         if (o->emit & 1U << k) status = write_output(o, p, (enum output)k, &output[k]);
     const char *const stem = output_stem(p->arena, o, p->spec->name), *made[OUTPUTS];
     int count = 0;
+    if (status == STATUS_DONE && o->depfile && !o->to_stdout && !depfile_fits(o, file, stem)) status = STATUS_USAGE;
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
         if (!(o->emit & 1U << k)) continue;
         if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;

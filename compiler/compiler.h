@@ -48,6 +48,12 @@ struct expression {
     const char *text;
     struct position at;
     const struct expr *value; /* of a module of its own: operand 0 is s, axes 0, 1 and 2 are i, j and h */
+    int exponentials;         /* in it, and where they are written */
+    struct exponential {
+        const struct expr *e; /* EXP, POW */
+        size_t offset;        /* in the text */
+        struct position at;
+    } *exponential;
 };
 /* Called for each error and each note to it. */
 typedef void expression_report(void *user, size_t offset, bool note, const char *message);
@@ -191,6 +197,13 @@ struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
+/* By name, or NULL; the name nearest to one that is none of theirs, or NULL. (library.c) */
+const struct library_spec *library_find(const char *name);
+const char *library_near(const char *name);
+/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that is no file it is the spec.
+   NULL: the operand means a file. */
+const struct library_spec *library_operand(const char *operand);
+bool library_name(const char *operand); /* whether it could be such a name */
 
 /* ---- from the spec to loops ---- */
 
@@ -335,6 +348,7 @@ struct counts {
     double scalars; /* operations of maps */
     double work;    /* of the cost model */
     double bytes;   /* to and from memory */
+    double once;    /* of all arrays together */
 };
 /* Integer parameters number the positions in runs of `document`; keys and values that a query sees stay in a cache of so many bytes, or do not. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache, struct counts *out);
@@ -356,13 +370,19 @@ void machine_close(struct machine *m);
 const char *machine_text(struct arena *arena);        /* processor, how many, largest cache: one line */
 int machine_threads(const struct machine *m);         /* OpenMP's default */
 const char *machine_vectors(const struct machine *m); /* what its peak is measured with */
-/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, and `again`
-   for so many seconds more; the best of all. */
+/* FLOPs a second in the type that kernels of a dtype compute in, and bytes a second, of so many threads: measured when first asked for, in several
+   turns, and `again` for so many seconds more; the best of all. */
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
+double machine_peak_spread(struct machine *m, enum dtype dtype, int threads); /* repeats_spread of its turns */
 int64_t machine_cache(void);  /* bytes of the last cache */
 int64_t machine_memory(void); /* bytes that are free */
 extern const char machine_probe_source[], machine_probe_header[];
+
+/* Repeats of a measurement, as seconds: by how much of the best of them three quarters lie above it at most; 0 for fewer than two. Where that is more
+   than SPREAD_MOST one number does not stand for them, and whoever tells it says so. (spread.c) */
+double repeats_spread(const double *seconds, int count);
+extern const double SPREAD_MOST;
 
 /* How long a call should take (roofline.c). */
 struct roofline {
@@ -371,7 +391,8 @@ struct roofline {
 /* A core of a target, by its row in the table: FLOPs a cycle of two vector units that multiply and add, and bytes of memory a cycle as servers have them. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 #define NOMINAL_BANDWIDTH 4.0
-struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads);
+/* Arrays that fit a cache of so many bytes are not read from memory in one call after the other; 0: none do. */
+struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts, int threads, int64_t cache);
 /* With so many FLOPs and bytes a second; sets *memory, which may be NULL, where bytes take longer. */
 double roofline_seconds(const struct roofline *r, double peak, double bandwidth, bool *memory);
 
@@ -437,6 +458,7 @@ struct real_range {
     double low, high;
 };
 struct real_range real_range(const struct expr *e);
+struct real_range real_range_of(const struct expr *e, struct real_range operand); /* where operands stay in that range */
 
 /* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor of the key, with a base above 0
    and up to 1 that is the same for all queries and keys. `ordered`: no key comes behind the query. Returns why it is none, or NULL. (decay.c) */
@@ -682,6 +704,8 @@ struct product {
     bool standalone;
     const char *command; /* that makes the same output */
     const char *tuned; /* the file that the schedule is from, or NULL */
+    const char *file, *text; /* what the spec was read from */
+    size_t text_length;
     struct text source, header, source_here;
 };
 /* Reads the file, reports to standard error; NULL with *status set on failure. product_free also takes NULL. */
@@ -691,10 +715,12 @@ const char *product_source_here(struct product *p, const struct options *o);
 /* The same and its header, said to be made by that command: with equal commands equal code is equal text. */
 void product_emit_here(const struct product *p, const struct options *o, const char *command, struct text *source, struct text *header);
 void product_free(struct product *p);
+/* Warns of the user's exponentials that may overflow in a kernel (overflow.c). */
+void product_warn(const struct product *p, const struct options *o);
 /* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in `schedule`. */
 bool versions_make(struct product *p, const struct target *const *target, int targets, const struct options *o, struct diagnostics *d,
                    struct diagnostics *schedule);
-/* The text of a spec; else a message. It ends with a 0 that is not counted. */
+/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not counted. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 /* --tuned: gives the product the schedule of the tuned spec beside its own, for whose errors there are diagnostics then. False after a message, or with
    errors in these; *status, where the spec is not to blame. (tuned.c) */
@@ -719,9 +745,7 @@ void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
 int command_bench(const struct options *o);
-extern const char bench_help[];
 int command_tune(const struct options *o);
-extern const char tune_help[];
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

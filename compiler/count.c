@@ -578,6 +578,7 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
         out->pairs = x->pairs;
         out->visited = x->visited;
         out->bytes = bytes_of(x, cache);
+        out->once = bytes_of(x, INT64_MAX);
         out->exact = x->exact;
     }
     free(x->needed);

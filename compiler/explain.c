@@ -98,10 +98,7 @@ static void explain_algorithm(const struct product *p)
         return;
     }
     section(!linear ? "Algorithm: quadratic" : first->linear ? "Algorithm: linear" : "Algorithm: quadratic for short, linear for long sequences");
-    if (!first->linear) {
-        printf("  quadratic: every query meets every key that its mask lets it see\n");
-        print_loops(first, first->loops->body);
-    }
+    if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
         return;
@@ -154,26 +151,30 @@ struct costs {
     struct lengths lengths;
     int64_t document;
     struct machine *machine; /* NULL: a core as the target's row of the table has it */
+    const char *compiler;    /* that the machine was measured with */
     int threads;
 };
 
-static void explain_costs(const struct product *p, const struct costs *costs)
+static void explain_costs(const struct product *p, const struct costs *costs, bool quiet)
 {
     const struct target *target = p->compilation[0]->target;
     enum dtype dtype = p->spec->dtype;
-    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH;
+    double peak = nominal_peak(target, dtype), bandwidth = NOMINAL_BANDWIDTH, spread = 0;
     int64_t cache = target->l2_bytes;
     section("Roofline, for one head with n queries and keys");
     if (costs->machine) {
         peak = machine_peak(costs->machine, dtype, costs->threads, 0);
         bandwidth = machine_bandwidth(costs->machine, costs->threads, 0);
         cache = machine_cache();
-        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory, so memory bounds what has less than %.1f FLOPs of work a byte\n",
-               costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9, bandwidth / 1e9, peak / bandwidth);
+        spread = machine_peak_spread(costs->machine, dtype, costs->threads);
+        printf("  this machine, %d thread%s: %.1f GFLOP/s, %.1f GB/s of memory; measured with %s\n", costs->threads, costs->threads == 1 ? "" : "s", peak / 1e9,
+               bandwidth / 1e9, costs->compiler);
+        if (spread > SPREAD_MOST) printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n", 100 * spread);
     } else {
-        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle, so memory bounds what has less than %.0f FLOPs of work a byte\n", target->name,
-               peak, bandwidth, peak / bandwidth);
+        printf("  a core of %s: %.0f FLOPs and %.0f bytes of memory a cycle\n", target->name, peak, bandwidth);
     }
+    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of cache\n", peak / bandwidth,
+           (long long)cache);
     printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful", "work", "bytes", "FLOPs a byte", "bound by",
            costs->machine ? "  expected" : "");
     bool exact = true, ids = false;
@@ -185,7 +186,7 @@ static void explain_costs(const struct product *p, const struct costs *costs)
         bool memory;
         char time[32];
         count_work(c, &size, costs->document, cache, &counts);
-        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1);
+        struct roofline roofline = roofline_of(c, &size, &counts, costs->machine ? costs->threads : 1, cache);
         double seconds = roofline_seconds(&roofline, peak, bandwidth, &memory);
         char share[16] = "-";
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
@@ -195,12 +196,13 @@ static void explain_costs(const struct product *p, const struct costs *costs)
         exact &= counts.exact;
     }
     printf("  FLOPs are those of products of the pairs that the mask leaves. Visited are the pairs that the loops compute, which is what work and bytes are of,\n"
-           "  and useful those of them that the mask leaves. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of\n"
-           "  queries where those that a query sees are more than %lld bytes.\n",
-           (long long)cache);
+           "  and useful those of them that the mask leaves. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for\n"
+           "  every tile of queries where those that a query sees do not fit the cache.\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
+    if (spread > SPREAD_MOST && !quiet)
+        fprintf(stderr, "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not to be relied on\n", 100 * spread);
 }
 
 /* The knobs that do something for the spec, with what is usual on the first target, and what the schedule sets. */
@@ -234,48 +236,44 @@ static void explain_knobs(const struct product *p)
     }
 }
 
-static void explain(const struct product *p, const struct costs *costs)
+/* The tiles of the quadratic form, as loops over keys. */
+static void explain_loops(const struct compilation *c)
 {
-    const struct spec *spec = p->spec;
-    const struct compilation *c = p->compilation[0];
-    const struct module *m = p->graph->module;
-    long long products, scalars;
-    count_pair(p->graph, &products, &scalars);
+    if (c->linear || !graph_has_pairs(c->graph)) return;
+    section("Loops of the quadratic form");
+    print_loops(c, c->loops->body);
+}
 
-    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
-    if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%s\n", spec->description));
-
-    section("What it computes");
-    struct text graph = {0};
-    graph_print(p->graph, &graph);
-    for (char *line = strtok(graph.data, "\n"); line; line = strtok(NULL, "\n"))
-        if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
-    text_free(&graph);
-    explain_expressions(spec);
-
-    explain_algorithm(p);
-
-    section("Cost");
-    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
-    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
-    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
-           (double)products * (double)c->tile_q / (double)keys);
-    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
-
-    explain_costs(p, costs);
-
+static void explain_targets(const struct product *p)
+{
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
         printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
                p->compilation[t]->linear ? "linear" : "quadratic", loops_paired(p->compilation[t]->loops) ? " with products of bf16" : "",
                (long long)p->compilation[t]->tile_q, (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
+}
 
-    explain_knobs(p);
+static void explain_pairs(const struct product *p)
+{
+    const struct spec *spec = p->spec;
+    const struct compilation *c = p->compilation[0];
+    long long products, scalars;
+    count_pair(p->graph, &products, &scalars);
+    section("Cost");
+    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n", products, scalars);
+    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
+    printf("  %lld bytes read for a key and its value, once for every tile of %lld queries: %.1f FLOPs a byte\n", keys, (long long)c->tile_q,
+           (double)products * (double)c->tile_q / (double)keys);
+    printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim, element * (long long)spec->value_dim);
+}
 
+static void explain_parameters(const struct graph *g)
+{
+    const struct module *m = g->module;
     bool any = false;
-    for (int v = 0; v < p->graph->values; v++) {
-        const struct value *value = &p->graph->value[v];
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
         if (value->op != GRAPH_PARAM) continue;
         if (!any) section("Parameters");
         any = true;
@@ -290,6 +288,42 @@ static void explain(const struct product *p, const struct costs *costs)
     }
 }
 
+/* --emit graph, --emit loops: the two IRs. */
+static void explain_ir(const struct product *p, unsigned emit)
+{
+    struct text text = {0};
+    if (emit & 1U << OUTPUT_graph) {
+        section("What it computes");
+        graph_print(p->graph, &text);
+        for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+            if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
+    }
+    text_free(&text);
+    if (emit & 1U << OUTPUT_loops) {
+        section(arena_printf(p->arena, "Loops for %s", p->compilation[0]->target->name));
+        loops_print(p->compilation[0]->loops, &text);
+        fputs(text.data, stdout);
+    }
+    text_free(&text);
+}
+
+/* The answer comes first: the form that is taken, why, and what that costs. */
+static void explain(const struct product *p, const struct costs *costs, const struct options *o)
+{
+    const struct spec *spec = p->spec;
+    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim, dtype_name(spec->dtype));
+    if (*spec->description) print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
+    explain_algorithm(p);
+    explain_pairs(p);
+    explain_costs(p, costs, o->quiet);
+    explain_targets(p);
+    explain_expressions(spec);
+    explain_loops(p->compilation[0]);
+    explain_knobs(p);
+    explain_parameters(p->graph);
+    explain_ir(p, o->emit);
+}
+
 int command_explain(const struct options *o)
 {
     if (o->files == 0) {
@@ -302,11 +336,13 @@ int command_explain(const struct options *o)
     struct arena *arena = arena_new();
     if (o->machine) costs.machine = machine_open(arena, o->quiet, &worst);
     if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
+    if (costs.machine && !(costs.compiler = compiler_version(arena, o))) worst = STATUS_MACHINE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct product *p = product_make(o->file[k], o, &status);
         if (p && k) printf("\n");
-        if (p) explain(p, &costs);
+        if (p) product_warn(p, o);
+        if (p) explain(p, &costs, o);
         product_free(p);
         if (status > worst) worst = status;
     }

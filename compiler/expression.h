@@ -15,6 +15,8 @@ struct expression_reader {
     void *user;
     bool failed;
     size_t last; /* offset of the last token */
+    int exponentials;
+    struct exponential exponential[EXPRESSION_MOST_TOKENS];
 };
 
 struct expression_function {

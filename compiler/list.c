@@ -36,22 +36,6 @@ int command_list(const struct options *o)
     return finish_output(o);
 }
 
-static const struct library_spec *find_spec(const char *name)
-{
-    for (const struct library_spec *s = library_specs; s->name; s++)
-        if (strcmp(s->name, name) == 0) return s;
-    return NULL;
-}
-
-static const char *nearest_spec(struct arena *arena, const char *name)
-{
-    size_t count = 0;
-    while (library_specs[count].name) count++;
-    const char **words = arena_alloc(arena, (count + 1) * sizeof *words);
-    for (size_t i = 0; i < count; i++) words[i] = library_specs[i].name;
-    return nearest_word(name, words);
-}
-
 int command_show(const struct options *o)
 {
     if (!o->files) {
@@ -59,17 +43,14 @@ int command_show(const struct options *o)
         return STATUS_USAGE;
     }
     for (int i = 0; i < o->files; i++) {
-        const struct library_spec *spec = find_spec(o->file[i]);
-        if (spec) continue;
-        struct arena *arena = arena_new();
-        const char *near = nearest_spec(arena, o->file[i]);
+        if (library_find(o->file[i])) continue;
+        const char *near = library_near(o->file[i]);
         if (near)
             complain(o, "no spec is called '%s'; did you mean '%s'?", o->file[i], near);
         else
             complain(o, "no spec is called '%s'; attnc list prints the names", o->file[i]);
-        arena_free(arena);
         return STATUS_INPUT;
     }
-    for (int i = 0; i < o->files; i++) fputs(find_spec(o->file[i])->text, stdout);
+    for (int i = 0; i < o->files; i++) fputs(library_find(o->file[i])->text, stdout);
     return finish_output(o);
 }

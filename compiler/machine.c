@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double SECONDS = 0.15; /* for what is first measured */
+/* What is first measured is measured in turns, so that what disturbs the machine for a while spoils a few of them. */
+static const double FIRST_TURN = 0.03;
 
-enum { MOST_MEASURED = 64 };
+enum { MOST_MEASURED = 128, FIRST_TURNS = 5, MOST_TURNS = 64 };
 enum quantity { PEAK_F32, PEAK_F64, BANDWIDTH };
 struct machine {
     struct loaded_code code;
@@ -19,7 +20,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double value;
+        double best, took[MOST_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is room for */
+        int turns;
     } measured[MOST_MEASURED];
     int count;
 };
@@ -98,39 +100,76 @@ const char *machine_text(struct arena *arena)
     return arena_printf(arena, "%s, %ld processors, %lld KiB of cache", model, sysconf(_SC_NPROCESSORS_ONLN), (long long)(machine_cache() / 1024));
 }
 
-static double triad(const struct machine *m, int threads, double seconds)
+/* What the bandwidth is measured on: too large for any cache. */
+struct arrays {
+    double *data;
+    int64_t each; /* numbers */
+    bool fresh;   /* nothing has been written to them yet */
+};
+
+static struct arrays arrays_open(void)
 {
     int64_t bytes = 4 * machine_cache(), most = machine_memory() / 4;
     if (bytes < INT64_C(96) << 20) bytes = INT64_C(96) << 20;
     if (bytes > most) bytes = most;
-    int64_t n = bytes / 24;
-    double *a = attn_alloc((size_t)n * 24);
-    double rate = a ? m->probe->triad(a, a + n, a + 2 * n, n, threads, seconds) : 0;
-    attn_free(a);
-    return rate;
+    return (struct arrays){attn_alloc((size_t)bytes), bytes / 24, true};
 }
 
-/* The best that was ever seen: whatever else the machine does only makes it less. */
-static double measure(struct machine *m, enum quantity what, int threads, double seconds)
+static struct measured *find(struct machine *m, enum quantity what, int threads)
 {
-    struct measured *known = NULL;
     for (int k = 0; k < m->count; k++)
-        if (m->measured[k].what == what && m->measured[k].threads == threads) known = &m->measured[k];
-    if (known && seconds <= 0) return known->value;
-    if (!known) seconds = SECONDS;
-    double value = what == BANDWIDTH ? triad(m, threads, seconds) : m->probe->peak(what == PEAK_F64, threads, seconds);
-    if (known && value > known->value) known->value = value;
-    if (known) return known->value;
-    if (m->count < MOST_MEASURED) m->measured[m->count++] = (struct measured){what, threads, value};
-    return value;
+        if (m->measured[k].what == what && m->measured[k].threads == threads) return &m->measured[k];
+    struct measured *k = &m->measured[m->count < MOST_MEASURED ? m->count++ : MOST_MEASURED - 1];
+    *k = (struct measured){.what = what, .threads = threads};
+    return k;
+}
+
+/* The best that was ever seen is what counts: whatever else the machine does only makes it less. */
+static void turn(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
+{
+    double rate = 0;
+    if (k->what != BANDWIDTH)
+        rate = m->probe->peak(k->what == PEAK_F64, k->threads, seconds);
+    else if (a->data)
+        rate = m->probe->triad(a->data, a->data + a->each, a->data + 2 * a->each, a->each, k->threads, a->fresh, seconds);
+    a->fresh &= k->what != BANDWIDTH;
+    if (rate > k->best) k->best = rate;
+    if (rate > 0 && k->turns < MOST_TURNS) k->took[k->turns++] = 1 / rate;
+}
+
+/* A peak is first measured in turn with the bandwidth, unless that is known. */
+static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
+{
+    struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);
+    const bool first = k->turns == 0;
+    if (!first && again <= 0) return k;
+    struct measured *const each[] = {k, first && memory != k && memory->turns == 0 ? memory : NULL};
+    struct arrays arrays = {NULL, 0, false};
+    if (k == memory || each[1]) arrays = arrays_open();
+    for (int n = 0; n < (first ? FIRST_TURNS : 1); n++)
+        for (int e = 0; e < 2; e++)
+            if (each[e]) turn(m, each[e], &arrays, first ? FIRST_TURN : again);
+    attn_free(arrays.data);
+    return k;
+}
+
+static enum quantity peak_of(enum dtype dtype)
+{
+    return dtype_of_sums(dtype) == DTYPE_F64 ? PEAK_F64 : PEAK_F32;
 }
 
 double machine_peak(struct machine *m, enum dtype dtype, int threads, double again)
 {
-    return measure(m, dtype_of_sums(dtype) == DTYPE_F64 ? PEAK_F64 : PEAK_F32, threads, again);
+    return measure(m, peak_of(dtype), threads, again)->best;
 }
 
 double machine_bandwidth(struct machine *m, int threads, double again)
 {
-    return measure(m, BANDWIDTH, threads, again);
+    return measure(m, BANDWIDTH, threads, again)->best;
+}
+
+double machine_peak_spread(struct machine *m, enum dtype dtype, int threads)
+{
+    const struct measured *k = measure(m, peak_of(dtype), threads, 0);
+    return repeats_spread(k->took, k->turns);
 }

@@ -104,15 +104,15 @@ static double peak(int wide, int count, double seconds)
 
 /* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache line's write first reads is not
    counted. */
-static double triad(double *a, double *b, double *c, int64_t n, int count, double seconds)
+static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     (void)count;
 #endif
-    for (int run = 0; run < 4 || attn_seconds() - begun < seconds; run++) {
+    for (int run = 0; run < 2 || attn_seconds() - begun < seconds; run++) {
         const double start = attn_seconds();
-        if (run == 0) { /* each thread's part comes to lie near it */
+        if (run == 0 && fresh) { /* each thread's part comes to lie near it */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)
 #endif

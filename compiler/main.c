@@ -1,12 +1,12 @@
 /* The command line of attnc. */
 #include "command_line.h"
-#include "tune.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* One screen of it all; tests/editors holds it to name every option that the rows have for it. */
 static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
@@ -14,6 +14,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc tune SPEC.yaml            searches schedules on this machine\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
+                           "SPEC.yaml is a file, or one of these names. attnc COMMAND --help says more.\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
@@ -23,10 +24,9 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --outputs, -MD, -MF FILE, -MT TARGET   names what it makes; writes a depfile\n"
                            "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
-                           "  --lengths LIST, --document N, --machine     for explain: its table of costs\n"
+                           "  --lengths LIST, --document N, --machine   for explain; --heads, for check too\n"
                            "  --lengths, --heads, --batch, --document, --time, --limit, --json, --csv,\n"
-                           "  --plot FILE.svg             for bench; attnc bench --help explains them\n"
-                           "  those of tune: attnc tune --help\n"
+                           "  --plot FILE.svg             for bench\n"
                            "  --quiet, --color WHEN, --version, --help    WHEN: auto, always, never\n"
                            "\n"
                            "Exit status: 0 done, 1 the spec or data is wrong, 2 wrong usage, 3 the machine\n"
@@ -34,7 +34,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
 
 /* In the order of command_line.def. */
 static int (*const run[COMMANDS])(const struct options *) = {
-#define COMMAND(name, operands, synopsis, says) command_##name,
+#define COMMAND(name, operands, synopsis, says, more) command_##name,
 #include "command_line.def"
 };
 
@@ -180,8 +180,9 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         const struct switch_row *row = &switch_rows[k];
         if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
         struct text names = {0};
+        int left = __builtin_popcount(row->commands);
         for (int c = COMMANDS - 1; c >= 0; c--) /* the last first: bench has more to do with them */
-            if (row->commands & 1U << c) text_add(&names, "%sattnc %s", names.length ? " and " : "", command_rows[c].name);
+            if (row->commands & 1U << c) text_add(&names, "%sattnc %s", !names.length ? "" : left == 1 ? " and " : ", ", command_rows[c].name), left--;
         complain(o, "%s goes with %s", row->name, names.data);
         text_free(&names);
         return false;
@@ -275,7 +276,7 @@ static int parse(struct options *o, enum command_number command, int count, char
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
-    if (strpbrk(word, "./") || access(word, F_OK) == 0 || !nearest_word(word, command_names())) return false;
+    if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names())) return false;
     complain(o, "there is no command and no file '%s'", word);
     suggest(word, command_names());
     return true;
@@ -304,8 +305,13 @@ int main(int count, char **argument)
         if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
-            fputs(command == COMMAND_bench ? bench_help : command == COMMAND_tune ? tune_help : help, stdout);
-            if (command == COMMAND_tune) fputs(pipe_help, stdout);
+            struct text page = {0};
+            if (command == COMMAND_compile)
+                text_add(&page, "%s", help);
+            else
+                help_page(command, &page);
+            fputs(page.data, stdout);
+            text_free(&page);
             return finish(&o);
         }
         if (strcmp(argument[k], "--version") == 0) {

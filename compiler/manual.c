@@ -98,6 +98,9 @@ void manual_attnc(struct text *out)
             text_add(out, ".RI \"(no command)\"\n");
         manual_text(out, command_rows[c].says);
         text_add(out, ".\n");
+        if (!*command_rows[c].more) continue;
+        manual_text(out, command_rows[c].more);
+        text_add(out, "\n");
     }
     text_add(out, ".SH OPTIONS\n");
     for (int k = 0; k < switch_row_count; k++) add_option(out, &switch_rows[k], arena);

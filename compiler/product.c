@@ -10,6 +10,11 @@
 
 enum status read_spec_file(const char *path, const struct options *o, struct text *out)
 {
+    const struct library_spec *library = library_operand(path);
+    if (library) {
+        text_append(out, library->text, strlen(library->text));
+        return STATUS_DONE;
+    }
     FILE *f = fopen(path, "rb");
     struct stat info;
     if (f && fstat(fileno(f), &info) == 0 && S_ISDIR(info.st_mode))
@@ -27,7 +32,12 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
     }
     int why = errno;
     if (f) fclose(f);
-    complain(o, "%s: %s", path, strerror(why));
+    const char *near = why == ENOENT && library_name(path) ? library_near(path) : NULL;
+    if (why == ENOENT && library_name(path))
+        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path, near ? "did you mean '" : "attnc list prints the names",
+                 near ? near : "", near ? "'?" : "");
+    else
+        complain(o, "%s: %s", path, strerror(why));
     return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
 }
 
@@ -85,6 +95,9 @@ struct product *product_make(const char *file, const struct options *o, enum sta
     struct arena *arena = arena_new();
     struct product *p = arena_alloc(arena, sizeof *p);
     p->arena = arena;
+    p->file = arena_copy(arena, file);
+    p->text = memcpy(arena_alloc(arena, source.length + 1), source.data, source.length);
+    p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
     if (p->spec && o->emit & 1U << OUTPUT_py) python_check_name(p->spec, d);

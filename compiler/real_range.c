@@ -23,13 +23,19 @@ static struct real_range between(double low, double high)
     return around(low, low, high, high);
 }
 
-struct real_range real_range(const struct expr *e)
+static bool is_negative_of(const struct expr *a, const struct expr *b)
+{
+    return (a->op == EXPR_NEG && a->arg[0] == b) || (b->op == EXPR_NEG && b->arg[0] == a);
+}
+
+struct real_range real_range_of(const struct expr *e, struct real_range operand)
 {
     if (e->type == TYPE_BOOL) return between(0, 1);
     struct real_range a = anything, b = anything;
-    if (e->op != EXPR_SELECT && e->arg[0]) a = real_range(e->arg[0]);
-    if (e->arg[1]) b = real_range(e->arg[1]);
+    if (e->op != EXPR_SELECT && e->arg[0]) a = real_range_of(e->arg[0], operand);
+    if (e->arg[1]) b = real_range_of(e->arg[1], operand);
     switch ((int)e->op) {
+    case EXPR_OPERAND: return operand;
     case EXPR_REAL: return between(e->real, e->real);
     case EXPR_INT: return between((double)e->integer, (double)e->integer);
     case EXPR_INDEX: return between(0, INFINITY);
@@ -37,12 +43,17 @@ struct real_range real_range(const struct expr *e)
     case EXPR_NEG: return between(-a.high, -a.low);
     case EXPR_ADD: return between(a.low + b.low, a.high + b.high);
     case EXPR_SUB: return between(a.low - b.high, a.high - b.low);
-    case EXPR_MUL: return around(times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high));
+    case EXPR_MUL:
+        if (e->arg[0] == e->arg[1] || is_negative_of(e->arg[0], e->arg[1])) { /* a square, or minus one */
+            const struct real_range square = between(a.low > 0 ? a.low * a.low : a.high < 0 ? a.high * a.high : 0, fmax(a.low * a.low, a.high * a.high));
+            return e->arg[0] == e->arg[1] ? square : between(-square.high, -square.low);
+        }
+        return around(times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high));
     case EXPR_DIV:
         if (e->type != TYPE_REAL || (b.low <= 0 && b.high >= 0)) return anything;
         return around(times(a.low, 1 / b.low), times(a.low, 1 / b.high), times(a.high, 1 / b.low), times(a.high, 1 / b.high));
     case EXPR_SELECT: {
-        struct real_range c = real_range(e->arg[2]);
+        struct real_range c = real_range_of(e->arg[2], operand);
         return between(fmin(b.low, c.low), fmax(b.high, c.high));
     }
     case EXPR_MIN: return between(fmin(a.low, b.low), fmin(a.high, b.high));
@@ -61,4 +72,9 @@ struct real_range real_range(const struct expr *e)
         return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
     default: return anything;
     }
+}
+
+struct real_range real_range(const struct expr *e)
+{
+    return real_range_of(e, anything);
 }

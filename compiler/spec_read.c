@@ -147,6 +147,10 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
         node->wrong = !node->expression;
         if (node->wrong) return;
         node->expression->at = node->at;
+        for (int k = 0; k < node->expression->exponentials; k++) {
+            struct exponential *x = &node->expression->exponential[k];
+            if (!node->origin) x->at = yaml_place(node, x->offset);
+        }
     }
     store(into, row->field, &node->expression, sizeof(struct expression *));
 }

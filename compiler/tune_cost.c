@@ -19,7 +19,7 @@ double schedule_cycles(const struct product *p, const struct target *t, const st
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length, shape->length};
     struct counts counts;
     count_work(c, &size, document, machine_cache(), &counts);
-    struct roofline roofline = roofline_of(c, &size, &counts, shape->threads);
+    struct roofline roofline = roofline_of(c, &size, &counts, shape->threads, 0);
     double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, q = (double)c->tile_q;
     /* sums come and go once for every tile of keys, keys once for every tile of queries */
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;

@@ -7,46 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char tune_help[] = "usage: attnc tune [options] SPEC.yaml\n"
-                         "       attnc tune --query | --export csv|json | --report FILE [NAME]\n"
-                         "       attnc tune --merge OTHER.db\n"
-                         "\n"
-                         "Searches what schedule: leaves open, on this machine, and writes SPEC.tuned.yaml\n"
-                         "beside the spec: attnc SPEC.yaml --tuned takes its schedules, which the kernel\n"
-                         "chooses from by the number of keys. Each candidate runs in a process of its own, in\n"
-                         "turn with the usual schedule, and has to compute the same. Every result is kept.\n"
-                         "\n"
-                         "  --shape LIST        n=4096..65536,heads=8/2,batch=1,threads=2 : lengths (that\n"
-                         "                      double in a range), heads, of these 2 of k and v; may be\n"
-                         "                      there several times (default: n=4k,heads=8)\n"
-                         "  --strategy NAME     exhaustive, random, halving, model (the default), or\n"
-                         "                      pipe:COMMAND, see below\n"
-                         "  --time SECONDS      for all shapes together (default: 300)\n"
-                         "  --trials N          candidates for a shape at most (default: no limit)\n"
-                         "  --knobs LIST        those that are searched, as in tile_q,rows; the others stay\n"
-                         "                      usual (default: all that attnc explain lists)\n"
-                         "  --samples N         timings of a candidate, at first (default: 5)\n"
-                         "  --limit SECONDS     for one candidate, with compiling (default: 60)\n"
-                         "  --seed N            of the strategy, of arrays and of parameters (default: 1)\n"
-                         "  --document N        integer parameters number runs of so many positions\n"
-                         "                      (default: 1000)\n"
-                         "  --db FILE           results, in SQLite (default: attnc/tune.db in\n"
-                         "                      $XDG_DATA_HOME or ~/.local/share)\n"
-                         "  --resume            goes on with the last search of this kind: what the database\n"
-                         "                      has of it, merged or not, is not measured again\n"
-                         "  --shard K/N         the K-th of N parts of the space, for exhaustive and\n"
-                         "                      random; --merge OTHER.db joins the results\n"
-                         "  --query, --export csv|json   what is in the database, on standard output\n"
-                         "  --report FILE.html  a page to look at: of this search, or of the database (of the\n"
-                         "                      runs of the spec called NAME, which is no file)\n"
-                         "  --target, --set, --quiet and the like are those of attnc --help.\n"
-                         "\n"
-                         "What SPEC.tuned.yaml has for other lengths stays; what it has for a length is one of\n"
-                         "the candidates there, and stays if it could not be compared. An entry without\n"
-                         "attnc's comment, written by hand, is for the length it begins at. Nothing is\n"
-                         "written where nothing was measured; interrupted, it writes what was found by then.\n"
-                         "\n";
-
 static bool bad_shape(const struct options *o, const char *text)
 {
     complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MOST_SHAPES, text);

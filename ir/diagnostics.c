@@ -11,14 +11,15 @@ struct message {
     struct position at;
     const char *text;
     int order;
-    struct message *notes, *next; /* an error's notes; the next note or error */
+    bool warning;
+    struct message *notes, *next; /* of an error or a warning: its notes; the next of them, or the next note */
 };
 
 struct diagnostics {
     struct arena *arena;
     const char *file, *source;
     size_t length;
-    int errors;
+    int errors, messages; /* these with warnings */
     struct message *first, *last, *last_note;
 };
 
@@ -42,19 +43,34 @@ static struct message *message_new(struct diagnostics *d, struct position at, co
     return m;
 }
 
-void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...)
+static struct message *append(struct diagnostics *d, struct position at, const char *format, va_list args)
 {
-    va_list args;
-    va_start(args, format);
     struct message *m = message_new(d, at, format, args);
-    va_end(args);
-    m->order = d->errors++;
+    m->order = d->messages++;
     if (d->last)
         d->last->next = m;
     else
         d->first = m;
     d->last = m;
     d->last_note = NULL;
+    return m;
+}
+
+void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    append(d, at, format, args);
+    va_end(args);
+    d->errors++;
+}
+
+void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    append(d, at, format, args)->warning = true;
+    va_end(args);
 }
 
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...)
@@ -160,7 +176,8 @@ static void put_message(const struct diagnostics *d, const struct message *m, co
         fprintf(out, ":%d:%d", m->at.line, m->at.column);
     else if (m->at.line > 0)
         fprintf(out, ":%d", m->at.line);
-    fprintf(out, ":%s %s%s:%s ", plain, color ? note ? "\033[1;36m" : "\033[1;31m" : "", note ? "note" : "error", plain);
+    const char *const colors = note ? "\033[1;36m" : m->warning ? "\033[1;35m" : "\033[1;31m";
+    fprintf(out, ":%s %s%s:%s ", plain, color ? colors : "", note ? "note" : m->warning ? "warning" : "error", plain);
     fputs(note ? "" : bold, out);
     put_plain(out, m->text, strlen(m->text));
     fputs(note ? "" : plain, out);
@@ -180,8 +197,8 @@ static int compare(const void *pa, const void *pb)
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color)
 {
     const int errors = d->errors;
-    if (errors == 0) return 0;
-    struct message **sorted = arena_alloc(d->arena, (size_t)errors * sizeof *sorted);
+    if (d->messages == 0) return 0;
+    struct message **sorted = arena_alloc(d->arena, (size_t)d->messages * sizeof *sorted);
     int count = 0;
     for (struct message *m = d->first; m; m = m->next) sorted[count++] = m;
     qsort(sorted, (size_t)count, sizeof *sorted, compare);
@@ -193,7 +210,7 @@ int diagnostics_flush(struct diagnostics *d, FILE *out, bool color)
         const struct message more = {.text = arena_printf(d->arena, "errors that are not shown: %d", count - MOST_ERRORS)};
         put_message(d, &more, sorted[0], out, color);
     }
-    d->errors = 0;
+    d->errors = d->messages = 0;
     d->first = d->last = d->last_note = NULL;
     return errors;
 }

@@ -54,10 +54,11 @@ struct diagnostics;
 /* `source` is the whole text of the file (it must outlive the object) and may be NULL. Messages are kept until diagnostics_flush. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-/* A remark that belongs to the error before it. */
+void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* A remark that belongs to the error or the warning before it. */
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-int diagnostics_errors(const struct diagnostics *d);
-/* Writes every message in the order of the file, an error's notes behind it; returns the number of errors. */
+int diagnostics_errors(const struct diagnostics *d); /* warnings are none */
+/* Writes every message in the order of the file, an error's notes after it; returns the number of errors. */
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
 /* The word of `words` (NULL-ended) nearest to `text`, or NULL when none is near enough to be meant. */
 const char *nearest_word(const char *text, const char *const *words);

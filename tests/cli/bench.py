@@ -15,8 +15,9 @@ from suite import Failure, check
 
 QUICK = ('--time', '0', '--quiet')   # one call of each
 CASES = []
-FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s flops gflops peak_gflops share_of_peak pairs '
-          'visited pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes would_take_s').split()
+FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread flops gflops peak_gflops peak_spread '
+          'shaking share_of_peak pairs visited pairs_exact scalar_operations bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected '
+          'workspace_bytes would_take_s compiler').split()
 
 
 def case(function):
@@ -42,7 +43,7 @@ def a_table(place):
     check(not done.stderr, '--quiet is not: ' + done.stderr)
     lines = done.stdout.splitlines()
     title = next(k for k, line in enumerate(lines) if line.lstrip().startswith('length'))
-    for words in 'median', 'best', 'GFLOP/s', 'of peak', 'of expected', 'bytes', 'workspace', 'x soft':
+    for words in 'median', 'best', 'spread', 'GFLOP/s', 'of peak', 'of expected', 'bytes', 'workspace', 'x soft':
         check(words in lines[title], 'no column ' + words)
     rows = lines[title + 1:title + 5]
     check([row.split()[:2] for row in rows] == [['64', 'soft'], ['64', 'poly'], ['100', 'soft'], ['100', 'poly']], '\n'.join(rows))
@@ -58,7 +59,7 @@ def json_adds_up(place):
     for r in rows:
         n, causal = r['length'], r['spec'] == 'soft'
         pairs = n * (n + 1) // 2 if causal else n * n
-        check(set(r) == set(FIELDS) - {'skipped', 'would_take_s'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
+        check(set(r) == set(FIELDS) - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
         check(r['flops'] == pairs * (4 * 8 if causal else 2 * (8 + 4)), '%s FLOPs' % r['flops'])
         check(r['bytes'] == 4 * n * (4 * 8 if causal else 3 * 8 + 2 * 4 - 8), '%s bytes' % r['bytes'])
@@ -73,7 +74,7 @@ def json_adds_up(place):
 @case
 def several_runs(place):
     rows = json.loads(place.attnc('bench', 'soft.yaml', 'poly.yaml', '--lengths', '32', '--time', '0.05', '--quiet', '--json').stdout)['results']
-    check(all(r['runs'] >= 3 and 0 < r['best_s'] <= r['median_s'] for r in rows), str(rows))
+    check(all(r['runs'] >= 3 and 0 < r['best_s'] <= r['median_s'] and r['spread'] >= 0 for r in rows), str(rows))
 
 
 @case
@@ -191,7 +192,7 @@ def what_does_not_fit_is_left_out(place):
 @case
 def progress(place):
     done = place.attnc('bench', 'soft.yaml', '--lengths', '16,32', '--threads', '1', '--time', '0')
-    lines = [line for line in done.stderr.splitlines() if not line.startswith('compiling')]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(('compiling', 'attnc: warning: '))]   # of a machine that is busy
     check(lines == ['attnc: 1/2: length 16, 1 head, 1 thread', 'attnc: 2/2: length 32, 1 head, 1 thread'], done.stderr)
     master, slave = pty.openpty()
     process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'], cwd=place.folder, env=place.environment,
@@ -200,6 +201,7 @@ def progress(place):
     out = process.communicate(timeout=120)[0].decode()
     seen = os.read(master, 65536).decode()
     os.close(master)
+    seen = re.sub(r'attnc: warning: [^\n]*\n', '', seen)
     check('\r\x1b[K[1/1] length 16' in seen and seen.rstrip().endswith('\x1b[K'), 'on a terminal: %r' % seen)
     check('\x1b' not in out and 'soft' in out, out)
 
@@ -302,8 +304,8 @@ def usage(folder, suite, name, words, needles):
 
 def option_of_another(folder, suite):
     place = Place(suite, folder, soft=SOFTMAX)
-    words = ('check', 'soft.yaml', '--lengths', '4')
-    says(suite, place, 'lengths_of_check', words, place.attnc(*words, status=2), ['bench', 'explain'])
+    words = ('run', 'soft.yaml', '--lengths', '4')
+    says(suite, place, 'lengths_of_run', words, place.attnc(*words, status=2), ['bench', 'check', 'explain'])
 
 
 def run(folder, suite, function):
@@ -315,4 +317,4 @@ def register(suite):
         suite.case('bench-' + function.__name__, run, suite, function)
     for name, (words, needles) in USAGE.items():
         suite.case('usage-' + name, usage, suite, name, words, needles)
-    suite.case('usage-lengths_of_check', option_of_another, suite)
+    suite.case('usage-lengths_of_run', option_of_another, suite)

@@ -1,0 +1,279 @@
+"""What the commands answer: verdicts of check, warnings, what explain says first, names of specs in place of files, a page of help for each."""
+import csv
+import io
+import json
+import os
+import re
+
+from cases import POLYNOMIAL, SOFTMAX, Place, says
+from suite import ROOT, check
+
+CASES = []
+EXP = 'name: exponential\nsimilarity: {custom: {weight: "%s"}}\nmask: causal\nshape: {head_dim: 64}\n'
+CANCELS = 'name: cancels\nsimilarity: {polynomial: {degree: 4, alpha: -1}}\nnormalize: none\nshape: {head_dim: 2}\n'
+ALONE = ('--target', 'generic')
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def compiler(place, name, script):
+    """A C compiler that is gcc, but for what the script does to the last word that is a C file, $file."""
+    place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n%s\nexec gcc "$@"\n' % script)
+    os.chmod(place.path(name), 0o755)
+    return {'ATTNC_CC': place.path(name), 'XDG_CACHE_HOME': place.path('cache')}
+
+
+def wrapped(before='', after=''):
+    """For compiler(): statements before and after each call of the kernel."""
+    return r'''
+case $file in */soft.c) sed -i 's/^int soft_forward(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
+#include <time.h>
+int soft_forward(const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, const float *v, float *out, void *workspace)
+{
+    %s
+    const int error = soft_inside(problem, params, q, k, v, out, workspace);
+    %s
+    return error;
+}
+END
+''' % (before, after)
+
+
+# ---------------------------------------------------------------- check
+
+@case
+def a_verdict(place):
+    done = place.attnc('check', 'soft.yaml', 'poly.yaml', *ALONE, timeout=300)
+    lines = done.stdout.splitlines()
+    check(lines[-1] == 'poly: ok' and 'soft: ok' in lines and 'WRONG' not in done.stdout, done.stdout)
+    done = place.attnc('check', 'soft.yaml', *ALONE, '--quiet')
+    check(not done.stdout and not done.stderr, '--quiet says ' + done.stdout + done.stderr)
+
+
+@case
+def a_wrong_kernel(place):
+    """A compiler that halves the scale of the scores."""
+    environment = compiler(place, 'wrongcc', 'case $file in */soft.c) sed -i "s/0\\.5100697/0.25/" "$file" ;; esac')
+    place.attnc('soft.yaml', *ALONE)
+    check('0.5100697' in place.read('soft.c').decode(), 'the scale is not in the C, so that this compiler would do nothing')
+    for quiet in [], ['--quiet']:
+        done = place.attnc('check', 'soft.yaml', *ALONE, *quiet, status=1, env=environment)
+        check(re.search(r'error: soft: the compiled kernel is wrong by .*, out\[\d, \d, \d+, \d\] is ', done.stderr), done.stderr)
+        check(not done.stdout if quiet else done.stdout.endswith('WRONG\nsoft: wrong\n'), done.stdout)
+    # one NaN among numbers that are right but for rounding
+    environment = compiler(place, 'nancc', wrapped(after='out[0] = __builtin_nanf("");'))
+    done = place.attnc('check', 'soft.yaml', *ALONE, status=1, env={**environment, 'XDG_CACHE_HOME': place.path('other')})
+    check('out[0, 0, 0, 0] is nan in place of' in done.stderr, done.stderr)
+
+
+@case
+def lengths_and_heads_of_check(place):
+    done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '5,700', '--heads', '2,6/2')
+    check(re.search(r'^soft: queries x keys 5x5, 5x5, 187x700, 62x700;', done.stdout) and done.stdout.endswith('soft: ok\n'), done.stdout)
+    # the linear form of a kernel that takes it for long sequences alone is met without asking
+    done = place.attnc('check', 'sketch.yaml', *ALONE, timeout=300)
+    length = re.search(r'less work from (\d+) keys on', place.attnc('explain', 'sketch.yaml', *ALONE).stdout)[1]
+    check('of the kernel also 3x%s;' % length in done.stdout, done.stdout)
+    for words in ['--lengths', '1M'], ['--heads', '65']:
+        check('interpreter' in place.attnc('check', 'soft.yaml', *words, status=2).stderr, 'no reason')
+
+
+@case
+def rows_that_cancel(place):
+    """(s - 1)^4 where s is near 1: to add its features in another order changes more than 1e-9 of it."""
+    place.write('cancels.yaml', CANCELS)
+    done = place.attnc('check', 'cancels.yaml', *ALONE, '--lengths', '1', '--heads', '64', '--seed', '3')
+    check('of a row that cancels' in done.stdout and done.stdout.endswith('cancels: ok\n'), done.stdout)
+
+
+# ---------------------------------------------------------------- exponentials that overflow
+
+@case
+def an_exponential_that_overflows(place):
+    """Weight, words of --set, whether it is warned of."""
+    for weight, words, warned in (('exp(s) + 1', [], True), ('2 + exp(0.5 * s) / (1 + exp(s))', [], True), ('pow(2.0, s) + 1', [], True), ('log(1 + exp(s))', [], True),
+                                  ('exp(s)', [], False), ('exp(s) * (1 + s * s)', [], False), ('exp(-s * s) + 1', [], False), ('1 / (1 + exp(-s))', [], False),
+                                  ('exp(fmin(s, 60.0)) + 1', [], False), ('exp(s) + 1', ['prepare=[l2norm]'], False), ('exp(s) + 1', ['prepare=[layernorm]'], False),
+                                  ('exp(s) + 1', ['prepare=[layernorm]', 'shape.head_dim=128'], True), ('exp(s)', ['normalize=none'], False)):
+        place.write('e.yaml', EXP % weight)
+        said = place.attnc('explain', 'e.yaml', *(w for word in words for w in ('--set', word))).stderr
+        check(('warning' in said) == warned, '%s, %s: %s' % (weight, words, said or 'no warning'))
+        check(not warned or 'e.yaml:2:%d: warning: ' % (32 + re.search('exp|pow', weight).start()) in said, '%s: another place: %s' % (weight, said))
+    place.write('e.yaml', EXP % 'exp(s) + 1')
+    words = ('check', 'e.yaml', *ALONE, '--lengths', '3')
+    done = place.attnc(*words, env=compiler(place, 'mycc', ''))
+    check(done.stderr.startswith('e.yaml:2:32: warning: ') and done.stderr.count('\n') == 5, done.stderr)
+    check(not place.attnc('check', 'e.yaml', *ALONE, '--lengths', '3', '--quiet').stderr, '--quiet is not')
+    check("in 'exp(s) + 2'" in place.attnc('explain', 'e.yaml', '--set', 'similarity.custom.weight=exp(s) + 2').stderr, 'of a --set')
+    check('warning' in place.attnc('explain', 'soft.yaml', '--set', 'similarity.softmax.modify=s + exp(s)').stderr, 'inside softmax')
+
+
+@case
+def no_spec_of_the_library_overflows(place):
+    names = [line.split()[0] for line in place.attnc('list').stdout.splitlines()]
+    done = place.attnc('explain', *names, *ALONE, '--lengths', '1k', timeout=300)
+    check(not done.stderr, done.stderr)
+
+
+# ---------------------------------------------------------------- explain
+
+@case
+def explain_answers_first(place):
+    place.write('e.yaml', EXP % 'exp(s) * (j <= 5 ? 1.0 : 2.0)')
+    said = place.attnc('explain', 'e.yaml').stdout
+    titles = re.findall(r'^(\w.*)$', said, re.M)
+    check(titles[1] == 'Algorithm: quadratic' and titles[2:5] == ['Cost', 'Roofline, for one head with n queries and keys', 'Targets'], titles)
+    check('input q' not in said and 'no linear form: exp' in said and '\n  weight: exp(s) * ' in said, said)
+    said = place.attnc('explain', 'e.yaml', '--emit', 'graph,loops', *ALONE).stdout
+    graph = place.attnc('e.yaml', '--emit', 'graph', '--stdout').stdout
+    check(all(line in said for line in graph.splitlines() if line.startswith('%')), 'not the graph: ' + said)
+    check(place.attnc('e.yaml', '--emit', 'loops', '--stdout', *ALONE).stdout in said, 'not the loops: ' + said)
+
+
+@case
+def bound_by_memory(place):
+    """What fits the caches is not: 512 rows of 1 KiB do, 65536 do not."""
+    place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {window: {left: 1}}\nnormalize: none\nshape: {head_dim: 64}\n')
+    said = place.attnc('explain', 'w.yaml', '--lengths', '512,64k', '--target', 'x86-64-v4').stdout
+    check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == [('512', 'compute'), ('65536', 'memory')], said)
+
+
+# ---------------------------------------------------------------- a machine that shakes
+
+SHAKES = wrapped('static int calls; const struct timespec wait = {0, 20000000}; if (calls++ % 2) nanosleep(&wait, NULL);') + r'''
+case $file in */machine_probe.c) sed -i 's/return best;/{ static int turns; return turns++ % 2 ? best : best \/ 2; }/' "$file" ;; esac
+'''
+
+
+@case
+def repeats_that_differ(place):
+    """Every other call waits, and every other turn has half of the peak."""
+    environment = compiler(place, 'shakycc', SHAKES)
+    words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json', '--csv=x.csv']
+    done = place.attnc(*words, env=environment)
+    check(re.search(r'^ +64 +soft .* ! \d+%', done.stdout, re.M) and '\n! repeats differ by more than 10%' in done.stdout, done.stdout)
+    check(re.search(r'GFLOP/s at peak in f32 \(! turns differ by \d+%\)', done.stdout), done.stdout)
+    check(len(re.findall('^attnc: warning: .* differed by ', done.stderr, re.M)) == 2, done.stderr)
+    row = json.loads(place.read('x.json'))['results'][0]
+    check(row['shaking'] is True and row['spread'] > 0.1 and row['peak_spread'] > 0.1, row)
+    row = next(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
+    check(row['shaking'] == '1' and float(row['spread']) > 0.1, row)
+    check('warning' not in place.attnc(*words, '--quiet', env=environment).stderr, '--quiet is not')
+    done = place.attnc('explain', 'soft.yaml', '--machine', '--threads', '1', env=environment)
+    check('! that peak differed by' in done.stdout and 'attnc: warning: the machine' in done.stderr, done.stdout + done.stderr)
+
+
+@case
+def the_compiler_is_named(place):
+    environment = compiler(place, 'mycc', 'case $* in --version) echo "my compiler 1.2"; exit ;; esac')
+    done = place.attnc('bench', 'soft.yaml', '--lengths', '32', '--time', '0', '--quiet', '--json=x.json', '--csv=x.csv', env=environment)
+    check('kernels compiled by my compiler 1.2\n' in done.stdout, done.stdout)
+    check(json.loads(place.read('x.json'))['results'][0]['compiler'] == 'my compiler 1.2', 'not in JSON')
+    check(place.read('x.csv').decode().splitlines()[1].endswith(',my compiler 1.2'), 'not in CSV')
+    check('measured with my compiler 1.2\n' in place.attnc('explain', 'soft.yaml', '--machine', env=environment).stdout, 'explain')
+
+
+@case
+def a_compiler_without_path(place):
+    """It finds its linker where attnc finds it."""
+    environment = {'PATH': None, 'XDG_CACHE_HOME': place.path('cache')}
+    done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '3', env=environment)
+    check(done.stdout.endswith('soft: ok\n'), done.stdout + done.stderr)
+
+
+# ---------------------------------------------------------------- names, files
+
+@case
+def names_in_place_of_files(place):
+    """A spec that comes with attnc goes by its name in every command; a file of that name goes first, a folder does not."""
+    spec = os.path.join(ROOT, 'specs', 'softmax.yaml')
+    for words in ['explain'], ['--stdout', '--emit', 'graph,loops']:
+        check(place.attnc(*words, 'softmax').stdout == place.attnc(*words, spec).stdout, '%s has other words of it' % words)
+    check(place.attnc('check', 'softmax', *ALONE, '--lengths', '3').stdout.endswith('softmax: ok\n'), 'check')
+    place.attnc('bench', 'softmax', 'polynomial_p2', '--lengths', '16', '--time', '0', '--quiet')
+    place.arrays(D=64, E=64)
+    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out')
+    check(place.files('out') == ['out.npy'], 'run')
+    place.attnc('softmax', '-MD', '-o', 'out')
+    check(place.read('out/softmax.d') == b'out/softmax.c out/softmax.h:\n', place.read('out/softmax.d'))
+    check("'attnc tune softmax'" in place.attnc('softmax', '--tuned', status=1).stderr, '--tuned')
+    os.mkdir(place.path('softmax'))
+    check(place.attnc('explain', 'softmax').stdout.startswith('softmax: '), 'a folder hides it')
+    os.rmdir(place.path('softmax'))
+    place.write('softmax', POLYNOMIAL)
+    check(place.attnc('explain', 'softmax').stdout.startswith('poly: '), 'the file is not taken')
+    place.attnc('explain', './cosine', status=1)
+
+
+@case
+def a_line_break_in_a_path(place):
+    place.write('soft\nx.yaml', SOFTMAX)
+    done = place.attnc('soft\nx.yaml', '-MD', '-MF', 'x.d', status=2)
+    check('-MD' in done.stderr and 'line break' in done.stderr and not {'soft.c', 'x.d'} & set(place.files()), done.stderr)
+    os.mkdir(place.path('a\nb'))
+    place.attnc('soft.yaml', '-MD', '-o', 'a\nb', status=2)
+    place.attnc('soft.yaml', '-MD', '-MT', 'a\nb', status=2)
+    place.attnc('soft\nx.yaml', '-o', 'a\nb')
+    check(place.files('a\nb') == ['soft.c', 'soft.h'], 'without -MD it is a name as any other')
+
+
+@case
+def a_plot_is_svg(place):
+    words = ['bench', 'soft.yaml', '--lengths', '16', '--time', '0', '--quiet', '--plot']
+    done = place.attnc(*words, 'x.png', status=2)
+    check('--plot' in done.stderr and 'SVG' in done.stderr and 'x.png' in done.stderr and not done.stdout and 'x.png' not in place.files(), done.stderr)
+    for name in 'x', 'a.b/x', 'x.SVG':
+        os.makedirs(place.path('a.b'), exist_ok=True)
+        place.attnc(*words, name)
+        check(place.read(name).startswith(b'<svg'), name)
+
+
+# ---------------------------------------------------------------- help
+
+@case
+def a_page_of_help_for_each_command(place):
+    own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads', 'check': '--lengths --heads --seed --threads',
+           'bench': '--lengths --heads --plot --csv', 'tune': '--shape --strategy --db --report', 'list': '', 'show': 'NAME'}
+    pages = {command: place.attnc(command, '--help').stdout for command in own}
+    with open(os.path.join(ROOT, 'compiler', 'command_line.def')) as f:
+        rows = re.findall(r'^OPTION\("(\S+?)", "\S*", \w+, (.*?), (?:true|false),', f.read(), re.M)
+    check(len(rows) > 30, 'the rows of the table were not found')
+    for command, page in pages.items():
+        check(page.startswith('usage: attnc %s [options]' % command) and page == place.attnc(command, 'soft.yaml', '-h').stdout, page)
+        check(command == 'tune' or max(map(len, page.split('\n'))) <= 80, command + ' --help is wide')
+        for word in own[command].split():
+            check(word in page, '%s --help does not name %s' % (command, word))
+        for option, on in rows:
+            belongs = 'ON(%s)' % command in on or 'ON_ALL' in on or ('ON_SPECS' in on and command not in ('list', 'show'))
+            check(belongs == bool(re.search(r'(?<![\w-])%s(?![\w-])' % option, page)), '%s --help and %s' % (command, option))
+
+
+def run(folder, suite, function):
+    return function(Place(suite, folder, soft=SOFTMAX, poly=POLYNOMIAL, sketch='name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 32}}\nmask: causal\nshape: {head_dim: 8}\n'))
+
+
+# name: words, what the message has to name
+USAGE = {
+    'no_spec_of_that_name': (('explain', 'sofmax'), 1, ["did you mean 'softmax'"]),
+    'no_spec_of_any_such_name': (('check', 'nothing_like_it'), 1, ['attnc list']),
+    'check_lengths_too_large': (('check', 'soft.yaml', '--lengths', '1M'), 2, ['interpreter']),
+    'plot_of_another_kind': (('bench', 'soft.yaml', '--plot', 'x.png'), 2, ['SVG', 'x.png']),
+    'line_break_in_a_depfile': (('soft.yaml', '-MD', '-MT', 'a\nb'), 2, ['line break']),
+}
+
+
+def usage(folder, suite, name, words, status, needles):
+    place = Place(suite, folder, soft=SOFTMAX)
+    done = place.attnc(*words, status=status)
+    says(suite, place, name, words, done, needles)
+    check(not done.stdout, 'a failure writes to standard output')
+
+
+def register(suite):
+    for function in CASES:
+        suite.case('answers-' + function.__name__, run, suite, function)
+    for name, (words, status, needles) in USAGE.items():
+        suite.case('usage-' + name, usage, suite, name, words, status, needles)
