@@ -61,9 +61,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     }
     case FEATURE_RELU: list[0] = map_of(x, v, above_zero(x, o->eps)); return 1;
     case FEATURE_SQUARED_RELU: list[0] = map_of(x, v, expr_power(x->m, above_zero(x, 0), 2)); return 1;
-    case FEATURE_TAYLOR1: /* besides the 1 */
-        list[0] = build_unit_rows(x, v, o->eps);
-        return 1;
+    case FEATURE_TAYLOR1: /* besides the 1 */ list[0] = build_unit_rows(x, v, o->eps); return 1;
     case FEATURE_HEDGEHOG: {
         int c = build_axis(x, "c", x->spec->head_dim);
         int w = query ? build_param(x, "features.wq", 4, (int[]){x->kv, x->member, x->d, c}) : build_param(x, "features.wk", 3, (int[]){x->kv, x->d, c});

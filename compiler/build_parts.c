@@ -151,7 +151,8 @@ int build_unit_rows(struct builder *x, int v, double eps)
 {
     struct value like = x->g->value[v];
     int total = build_row_sum(x, build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
-    const struct expr *squares = build_add(x, build_operand(x, 0), build_real(x, eps)), *inverse = build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, squares));
+    const struct expr *squares = build_add(x, build_operand(x, 0), build_real(x, eps)),
+                      *inverse = build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, squares));
     if (eps == 0) inverse = build_choose(x, build_op2(x, EXPR_EQ, squares, build_real(x, 0)), build_real(x, 0), inverse);
     int scale = build_map_over(x, &like, like.rank - 1, 1, &total, inverse);
     return build_map_over(x, &like, like.rank, 2, (int[]){v, scale}, build_mul(x, build_operand(x, 0), build_operand(x, 1)));

@@ -148,10 +148,12 @@ void emit_header(const struct product *p, const char *command, struct text *out)
              has_random(c->meaning) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(out, "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. With threads = 0 they serve one for\n"
-                  "   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into\n"
-                  "   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */\n",
-             by_length(p->version, p->versions) ? " and every one with fewer keys" : "", by_length(p->version, p->versions) ? "" : ", not on the lengths");
+    text_add(
+        out,
+        "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s. With threads = 0 they serve one for\n"
+        "   each processor, or OpenMP's default if that is more, and _forward takes no more than they serve, whatever OpenMP is set to by then. Put them into\n"
+        "   problem->workspace_bytes, and _forward checks that they are enough. Of NULL: 0. */\n",
+        by_length(p->version, p->versions) ? " and every one with fewer keys" : "", by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not depend on the number of threads. */\n");
     text_add(out, "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, const %s *q, const %s *k, const %s *v,\n", name, name,

@@ -58,7 +58,8 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
         for (int k = 0; k < user->operands && all; k++) {
             if (&x->g->value[user->operand[k].of] != v) continue;
             int last = user->rank ? user->axes[user->rank - 1] : -1;
-            any = all = x->stage[w] == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last);
+            any = all = x->stage[w] == STATE && user->op == GRAPH_CONTRACT && ref_uses_axis(&user->operand[k], last) &&
+                        !ref_uses_axis(&user->operand[1 - k], last);
         }
     }
     return any && all;

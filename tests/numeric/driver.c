@@ -564,9 +564,8 @@ static const struct {
     const char *name;
     void (*run)(void);
 } checks[] = {
-    {"layouts", check_layouts},     {"threads", check_threads},         {"errors", check_errors},
-    {"workspace", check_workspace}, {"allocations", check_allocations}, {"callers", check_callers},
-    {"settings", check_settings},
+    {"layouts", check_layouts},         {"threads", check_threads}, {"errors", check_errors},     {"workspace", check_workspace},
+    {"allocations", check_allocations}, {"callers", check_callers}, {"settings", check_settings},
 };
 
 int main(int count, char **name)

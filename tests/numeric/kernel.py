@@ -8,7 +8,7 @@ import numpy as np
 import definitions
 from processor import missing_flags
 from stored import HALVES, rounded
-from suite import ROOT, check
+from suite import ROOT, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
 
@@ -89,3 +89,13 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
     P = {n: (rounded(x, spec['dtype']) if n in 'qkv' and spec['dtype'] in HALVES else x).astype(np.float64) if x.dtype.kind == 'f' else x
          for n, x in definitions.read_dir(folder).items()}
     return P, P.pop('q'), P.pop('k'), P.pop('v')
+
+
+def compiled(suite, path, folder, target):
+    """The kernel of a spec as a user has it."""
+    name = os.path.basename(path)[:-5]
+    for line in [suite.attnc, path, '-o', folder, '--target', target], [
+            'cc', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c', *runtime_sources(), '-lm']:
+        done = execute(line, cwd=folder, timeout=600)
+        check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
+    return Kernel(os.path.join(folder, 'kernel.so'), name)

@@ -177,10 +177,12 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES "%0 = input q [b 
     "  map [i] { set %top = -1e+30; set %sum = 0.0 }\n"
 #define FOR_KEYS "  for j from 0 to min(size(j), add(hi(i), sub(size(j), size(i)))) step 12 where " SEEN " {\n"
 #define SCORES "    dot [j i] over d set %s = %k * %qt\n    map [j i] { set %s = mul(%s, 0.7213475204444817) }\n"
-#define MASK "    if not(le(hi(j), add(lo(i), add(sub(size(j), size(i)), 1)))) { map [j i] { set %s = select(" SEEN ", %s, -inf) } }\n"
-#define WEIGHTS \
+#define PARTIAL "not(le(hi(j), add(lo(i), add(sub(size(j), size(i)), 1))))"
+#define MASK "    if " PARTIAL " { map [j i] { set %s = select(" SEEN ", %s, -inf) } }\n"
+#define WEIGHTS_OVER(region) \
     "    map [i] { set %old = %top }\n    map [j i] { max %top = %s }\n    map [i] { set %old = exp2(sub(%old, %top)); set %sum = mul(%sum, %old) }\n" \
-    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old\n  }\n"
+    "    map [j i] { set %s = exp2(sub(%s, %top)); sum %sum = %s }\n    dot [e i] over j sum %acc = %v[b, g, j, e] * %s factor %old" region "\n  }\n"
+#define WEIGHTS WEIGHTS_OVER("")
 #define AFTER_KEYS "  map [e i] { set %out = select(eq(%sum, 0), 0, div(%acc, %sum)) }\n}\n}}}\n"
 #define CLEAR "  map [e i] { set %acc = 0.0 }\n"
 
@@ -239,6 +241,50 @@ static void tiled_softmax_is_the_graph(void)
     }
 }
 
+/* Infinity and NaN in a value do not reach the queries that do not see it, if the product asks for its region where it has to. */
+static void products_have_regions(void)
+{
+    static const struct {
+        const char *text;
+        bool kept_out;
+    } rows[] = {{BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN) AFTER_KEYS, true},
+                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when " PARTIAL) AFTER_KEYS, true},
+                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1))") AFTER_KEYS, true},
+                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS, false},
+                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when lt(hi(j), 0)") AFTER_KEYS, false}};
+    enum { N = 30, KEY = 20 };
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        struct arena *arena = arena_new();
+        struct case_of_softmax c = softmax_case(arena, (struct problem_size){1, 1, 1, N, N});
+        CU_ASSERT_PTR_NULL(graph_eval(graph_of(arena, softmax_graph), &c.size, c.in, 3, c.wanted));
+        double *v = arena_alloc(arena, N * 5 * sizeof *v);
+        memcpy(v, c.in[2].data, N * 5 * sizeof *v);
+        for (int e = 0; e < 5; e++) v[KEY * 5 + e] = e % 2 ? INFINITY : NAN;
+        c.in[2].data = v;
+        CU_ASSERT_PTR_NULL(loops_eval(loops_of(arena, rows[n].text), &c.size, c.in, 3, c.out));
+        int spoiled = 0;
+        for (int k = 0; k < KEY * 5; k++) spoiled += !(fabs(c.out[k] - c.wanted[k]) < 1e-12);
+        for (int k = KEY * 5; k < N * 5; k++) CU_ASSERT_FALSE(isfinite(c.out[k]));
+        CU_ASSERT_EQUAL(spoiled == 0, rows[n].kept_out);
+        arena_free(arena);
+    }
+}
+
+/* Of two numbers the smaller or larger one is NaN if one of them is. */
+static void extremes_keep_nan(void)
+{
+    struct arena *arena = arena_new();
+    struct module *m = module_new(arena, "x", DTYPE_F32);
+    const struct expr *a = expr_leaf(m, EXPR_OPERAND, 0), *b = expr_leaf(m, EXPR_OPERAND, 1);
+    const double pairs[][2] = {{NAN, 1}, {1, NAN}, {NAN, NAN}, {1, 2}, {2, 1}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        const struct environment env = {.operand = pairs[k]};
+        const double least = expr_eval(expr_make(m, EXPR_MIN, a, b, NULL), &env), most = expr_eval(expr_make(m, EXPR_MAX, a, b, NULL), &env);
+        CU_ASSERT(k < 3 ? isnan(least) && isnan(most) : least == 1 && most == 2);
+    }
+    arena_free(arena);
+}
+
 /* ---- what the loops' interpreter finds ---- */
 
 static void tiling_bugs_are_found(void)
@@ -295,6 +341,8 @@ int main(void)
         {"contractions agree in every order", contractions_agree_in_every_order},
         {"subscripts of sums may be any", subscripts_of_sums_may_be_any},
         {"tiled softmax is the graph", tiled_softmax_is_the_graph},
+        {"products have regions", products_have_regions},
+        {"extremes keep NaN", extremes_keep_nan},
         {"tiling bugs are found", tiling_bugs_are_found},
         {"tiles forget", tiles_forget},
     };
