@@ -128,7 +128,8 @@ static const char *integer_text(struct emitter *x, const struct expr *e, bool in
     case EXPR_LO: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
     case EXPR_HI: return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
     case EXPR_INDEX:
-        if (emit_apart(x, (int)e->integer)) return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name, (long long)x->stride[e->integer], name);
+        if (emit_apart(x, (int)e->integer))
+            return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name, (long long)x->stride[e->integer], name);
         return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
@@ -226,8 +227,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && x->m->axis[a->axes[k]].source == SIZE_CHUNKS))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_apart(x, a->axes[k]))
-            index = arena_printf(arena, "((%s - %s0) / %lld)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name,
-                                 (long long)x->stride[a->axes[k]]);
+            index = arena_printf(arena, "((%s - %s0) / %lld)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name, (long long)x->stride[a->axes[k]]);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
             index = arena_printf(arena, "(%s - %s0)", integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else

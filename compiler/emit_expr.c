@@ -385,6 +385,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         if (axis == n->lane || weight == 0) continue;
         if (!emit_tiled(x, axis)) linear = false;
         base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_leaf(x->m, EXPR_LO, axis));
+        if (emit_apart(x, axis)) weight *= x->stride[axis];
         const char *times = weight * weight == 1 ? "" : format(n, "%lld * ", (long long)llabs(weight));
         rows = format(n, "%s %c (%s)%s", rows, weight < 0 ? '-' : '+', x->real,
                       *times ? format(n, "(%s%s)", times, x->m->axis[axis].name) : x->m->axis[axis].name);

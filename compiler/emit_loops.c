@@ -134,7 +134,8 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
     struct ref second = *from;
     for (int k = 0; k < second.rank; k++)
-        if (ref_axis(from, k) == over) second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
+        if (ref_axis(from, k) == over)
+            second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
     const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l), *one = emit_address(x, from),
                *two = emit_address(x, &second);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
@@ -181,12 +182,26 @@ static void emit_copy(struct emitter *x, const struct stmt *s)
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
 }
 
+/* Whether a loop before this one has declared the same names. */
+static bool follows_its_like(const struct stmt *first, const struct stmt *s)
+{
+    for (; first != s; first = first->next)
+        if (first->op == LOOPS_FOR && first->axis == s->axis) return true;
+    return false;
+}
+
 void emit_statements(struct emitter *x, const struct stmt *s)
 {
-    for (; s; s = s->next) {
+    for (const struct stmt *first = s; s; s = s->next) {
         switch ((enum loops_op)s->op) {
         case LOOPS_FOR: {
             const char *a = x->m->axis[s->axis].name;
+            int outside = x->ids;
+            bool block = follows_its_like(first, s);
+            if (block) {
+                emit_line(x, "{");
+                open_block(x);
+            }
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s);
             emit_ids(x, s, false);
@@ -208,6 +223,10 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             x->in_window = in_window;
             x->stride[s->axis] = 1;
             for (; opened > 0; opened--) close_block(x);
+            if (block) {
+                x->ids = outside;
+                close_block(x);
+            }
             break;
         }
         case LOOPS_IF:

@@ -197,31 +197,41 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
     open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t part = 0; part < %ss; part++) {", name));
 }
 
+/* a - b, where b is text. */
+static const char *difference(struct emitter *x, const char *a, const char *b)
+{
+    if (strcmp(b, "0") == 0) return a;
+    return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
+}
+
 /* Tiles of indices that are a period apart, for each of the run's residues. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
-    long long period = (long long)s->period, far = (long long)(s->step * s->period);
-    emit_line(x, "/* every %lldth of %s from the first with the remainder %s on%s */", period, a, phase, s->run > 1 ? ", and the next ones" : "");
-    if (s->run > 1) {
-        open_loop(x, opened, arena_printf(arena, "for (int64_t %s_next = 0; %s_next < %lld; %s_next++) {", a, a, (long long)s->run, a));
+    long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
+    if (last > 0) {
+        emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase, last, period);
+        open_loop(x, opened, arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
         phase = arena_printf(arena, "%s + %s_next", phase, a);
-    }
-    emit_line(x, "const int64_t %s_first = %s + floor_mod(%s - %s, %lld);", a, from, phase, strchr(from, ' ') ? arena_printf(arena, "(%s)", from) : from, period);
+    } else
+        emit_line(x, "/* those %s that are %s modulo %lld */", a, phase, period);
+    const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
+    emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
     open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
-    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1, period);
+    emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a, far - period + 1, a, a, a, a, period - 1,
+              period);
 }
 
 /* Tiles of each period's run. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
-    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase), *first = strchr(from, ' ') ? arena_printf(arena, "(%s)", from) : from;
+    const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
-    emit_line(x, "/* of every %lld the %lld of %s from the remainder %s on */", period, run, a, phase);
-    emit_line(x, "const int64_t %s_run = %s - floor_mod(%s - (%s), %lld);", a, from, first, phase, period);
-    open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_run; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
+    emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1, period);
+    emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
+    open_loop(x, opened, arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
     emit_line(x, "const int64_t %s_to = least(%s_from + %lld, %s_end);", a, a, run, a);
     open_loop(x, opened, arena_printf(arena, "for (int64_t %s0 = most(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a, (long long)s->step));
     emit_line(x, "const int64_t %s1 = least(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);

@@ -136,8 +136,8 @@ static void decode(struct emitter *x, const struct chain *chain, const char *tur
         else if (loop->apart) { /* a tile for every remainder, then further on */
             long long period = (long long)loop->period, far = step * period;
             text_add(out, "    const int64_t tiles = (%s + %lld) / %lld * %lld, tile = tiles - 1 - %s %% tiles;\n", size, far - 1, far, period, rest);
-            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = least(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n", axis,
-                     period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
+            text_add(out, "    const int64_t %s0 = tile / %lld * %lld + tile %% %lld, %s1 = least(%s0 + %lld, %s), %s_count = (%s1 - %s0 + %lld) / %lld;\n",
+                     axis, period, far, period, axis, axis, far - period + 1, size, axis, axis, axis, period - 1, period);
             text_add(out, "    if (%s0 >= %s) return;\n", axis, size);
             size = "tiles";
         } else if (step > 1 && emit_tiled(x, loop->axis)) {

@@ -25,15 +25,18 @@ static void print_ranges(struct emitter *x, const struct stmt *s, bool every)
     }
 }
 
-/* Of every period the loop takes a run. */
+/* Which keys of every period the loop takes, or which queries share a tile. */
 static void print_period(struct emitter *x, const struct stmt *s)
 {
-    const char *what = x->m->axis[s->axis].source == SIZE_N_K ? "keys" : "queries";
+    const char *phase = emit_integer(x, s->phase);
+    long long period = (long long)s->period, last = (long long)s->run - 1;
     if (s->parallel)
-        printf("  a tile has queries that are %lld positions apart, as these see the same keys\n", (long long)s->period);
-    else if (s->period)
-        printf("  of every %lld %s only the %s%lld from the remainder %s on, %s\n", (long long)s->period, what, s->run > 1 ? "" : "one, ", (long long)s->run,
-               emit_integer(x, s->phase), s->apart ? "those of one remainder at a time" : "one run at a time");
+        printf("  a tile has queries that are %lld positions apart, which see the same keys\n", period);
+    else if (last == 0)
+        printf("  of these only the keys that are %s modulo %lld\n", phase, period);
+    else
+        printf("  of these only the keys that are %s to %s + %lld modulo %lld, %s\n", phase, phase, last, period,
+               s->apart ? "one residue at a time" : "one run at a time");
 }
 
 static void print_loops(const struct compilation *c, const struct stmt *s)
@@ -195,9 +198,9 @@ static void explain_costs(const struct product *p, const struct costs *costs, bo
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? bench_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
-    printf("  FLOPs are those of products of the pairs that the mask leaves. Visited are the pairs that the loops compute, which is what work and bytes are of,\n"
-           "  and useful those of them that the mask leaves. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for\n"
-           "  every tile of queries where those that a query sees do not fit the cache.\n");
+    printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and bytes are of all visited pairs, of which\n"
+           "  so many are useful. Work has maps too, an exponential at what it takes. Memory is read once, but keys and values for every tile of queries\n"
+           "  where those that a query sees do not fit the cache.\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
     if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");

@@ -5,9 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Residues of a key that are tried, and with them those of a query. */
-enum { MOST_RESIDUES = 4096, MOST_SQUARED = 256 };
+/* Residues of a key, and pairs of one with that of a query, that are tried. */
+enum { MOST_RESIDUES = 4096, MOST_TRIED = 1 << 17 };
 enum side { QUERY, KEY };
+
+/* What stands for the position of a query and for a key. `together`: both move at once, and are the side QUERY. */
+struct positions {
+    struct module *m;
+    const struct expr *query, *key;
+    bool together;
+};
 
 /* How an integer moves when the position of a query, or a key, moves by a period: by so much, always. */
 struct moving {
@@ -73,49 +80,49 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MOST_RESIDUES;
 }
 
-/* False where that is not known. `query` is what stands for the query's position. */
-static bool moving(struct module *m, const struct expr *e, const struct expr *query, const struct expr *key, struct moving *out)
+/* False where that is not known. */
+static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
-    const struct expr *a = e->arg[0], *b = e->arg[1], *x;
+    const struct expr *a = e->arg[0], *b = e->arg[1], *whole;
     int64_t by;
     *out = other;
-    if (e == query || e == key) {
-        out->by[e == key] = 1;
+    if (e == x->query || e == x->key) {
+        out->by[e == x->key && !x->together ? KEY : QUERY] = 1;
         return true;
     }
     switch ((int)e->op) {
     case EXPR_INT: return true;
-    case EXPR_NEG: return moving(m, a, query, key, out) && multiply(out, -1);
+    case EXPR_NEG: return moving(x, a, out) && multiply(out, -1);
     case EXPR_ADD: /* the same as a - -b */
     case EXPR_SUB:
-        if (!moving(m, a, query, key, out) || !moving(m, b, query, key, &other) || !align(out, &other)) return false;
+        if (!moving(x, a, out) || !moving(x, b, &other) || !align(out, &other)) return false;
         for (int k = 0; k < 2; k++) out->by[k] += e->op == EXPR_ADD ? other.by[k] : -other.by[k];
         return true;
-    case EXPR_MUL: return b->op == EXPR_INT && moving(m, a, query, key, out) && multiply(out, b->integer);
+    case EXPR_MUL: return b->op == EXPR_INT && moving(x, a, out) && multiply(out, b->integer);
     case EXPR_FLOORMOD:
-        if (!positive(b) || !moving(m, a, query, key, out) || !whole_multiples(out, b->integer)) return false;
+        if (!positive(b) || !moving(x, a, out) || !whole_multiples(out, b->integer)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
-    case EXPR_DIV: /* rounded down, or of keys, which are not negative */
-        if (!positive(b) || !floor_quotient(m, e, &x, &by) || (x == a && a != key) || !moving(m, x, query, key, out) || !whole_multiples(out, by)) return false;
+    case EXPR_DIV: /* rounded down */
+        if (!positive(b) || !floor_quotient(x->m, e, &whole, &by) || whole == a || !moving(x, whole, out) || !whole_multiples(out, by)) return false;
         for (int k = 0; k < 2; k++) out->by[k] /= by;
         return true;
     case EXPR_LE:
     case EXPR_LT:
     case EXPR_EQ:
     case EXPR_NE:
-        if (!moving(m, a, query, key, out) || !moving(m, b, query, key, &other) || !move_together(out, &other)) return false;
+        if (!moving(x, a, out) || !moving(x, b, &other) || !move_together(out, &other)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
     case EXPR_MIN:
-    case EXPR_MAX: return moving(m, a, query, key, out) && moving(m, b, query, key, &other) && move_together(out, &other);
+    case EXPR_MAX: return moving(x, a, out) && moving(x, b, &other) && move_together(out, &other);
     case EXPR_ABS:
-    case EXPR_NOT: return moving(m, a, query, key, out) && stays(out);
+    case EXPR_NOT: return moving(x, a, out) && stays(out);
     case EXPR_AND:
-    case EXPR_OR: return moving(m, a, query, key, out) && moving(m, b, query, key, &other) && stays(out) && stays(&other) && align(out, &other);
+    case EXPR_OR: return moving(x, a, out) && moving(x, b, &other) && stays(out) && stays(&other) && align(out, &other);
     case EXPR_SELECT:
-        if (!moving(m, a, query, key, &third) || !stays(&third) || !moving(m, b, query, key, out) || !moving(m, e->arg[2], query, key, &other)) return false;
+        if (!moving(x, a, &third) || !stays(&third) || !moving(x, b, out) || !moving(x, e->arg[2], &other)) return false;
         return move_together(out, &other) && align(out, &third);
     default: return false;
     }
@@ -123,9 +130,10 @@ static bool moving(struct module *m, const struct expr *e, const struct expr *qu
 
 /* ---- C's remainder is the one of mathematics where nothing is negative ---- */
 
-/* Whether one of the conditions says that e, which may name the query, is not negative. */
-static bool said_not_negative(struct module *m, const struct expr *e, int conditions, const struct expr *const *condition)
+/* Whether one of the conditions says that e, which may name the query, is not negative: as no key is. */
+static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
 {
+    struct module *m = x->m;
     int64_t more;
     for (int k = 0; k < conditions; k++) {
         const struct expr *c = condition[k];
@@ -133,23 +141,55 @@ static bool said_not_negative(struct module *m, const struct expr *e, int condit
         struct form f = {.rest = expr_int(m, 0)}; /* e - (b - a) */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms) continue;
         bool plain = true;
-        for (int a = 0; a < m->axes; a++) plain &= f.weight[a] == 0;
+        for (int a = 0; a < m->axes; a++) plain &= a == x->key->integer ? f.weight[a] >= 0 : f.weight[a] == 0;
         if (plain && known_difference(m, f.rest, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0) return true;
     }
     return false;
 }
 
-/* The same with remainders that are not negative, under the conditions. */
-static const struct expr *rounded_down(struct module *m, const struct expr *e, const struct expr *key, int conditions, const struct expr *const *condition)
+/* What the position of a query is made of may be negative, where there are more queries than keys; what a key is made of not. */
+static bool not_negative(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
 {
+    const struct expr *a = e->arg[0], *b = e->arg[1];
+    bool parts[2] = {false, false};
+    for (int k = 0; k < 2 && k < expr_arity(e->op); k++) parts[k] = not_negative(x, e->arg[k], conditions, condition);
+    switch ((int)e->op) {
+    case EXPR_INT:
+        if (e->integer >= 0) return true;
+        break;
+    case EXPR_ADD:
+    case EXPR_MUL:
+    case EXPR_MIN:
+        if (parts[0] && parts[1]) return true;
+        break;
+    case EXPR_MAX:
+        if (parts[0] || parts[1]) return true;
+        break;
+    case EXPR_DIV:
+    case EXPR_MOD:
+        if (parts[0] && positive(b)) return true;
+        break;
+    case EXPR_FLOORMOD:
+        if (positive(b)) return true;
+        break;
+    case EXPR_ABS: return a->type != TYPE_REAL;
+    default: break;
+    }
+    return e == x->key || e->type == TYPE_BOOL || said_not_negative(x, e, conditions, condition);
+}
+
+/* The same with remainders that are not negative, under the conditions. */
+static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions, const struct expr *const *condition)
+{
+    struct module *m = x->m;
     const struct expr *arg[3] = {NULL, NULL, NULL};
     bool changed = false;
     if (e->type == TYPE_REAL || e->op == EXPR_DRAWN || e->name) return e;
     for (int k = 0; k < expr_arity(e->op); k++) {
-        arg[k] = rounded_down(m, e->arg[k], key, conditions, condition);
+        arg[k] = rounded_down(x, e->arg[k], conditions, condition);
         changed |= arg[k] != e->arg[k];
     }
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) && (e->arg[0] == key || said_not_negative(m, e->arg[0], conditions, condition)))
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) && not_negative(x, e->arg[0], conditions, condition))
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL) : floor_divide(m, arg[0], arg[1]->integer);
     if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether it divides does not hang on the sign */
         for (int k = 0; k < 2; k++)
@@ -194,21 +234,21 @@ static int64_t run_of(const bool *is_left, int64_t period, int64_t *first, int64
     return *count ? period - longest : 0;
 }
 
-/* What is left for a query at 0, or (`all`) at any. */
-static void try_residues(struct trial *t, bool all, bool *is_left)
+/* What is left for one of the first so many queries. */
+static void try_residues(struct trial *t, int64_t queries, bool *is_left)
 {
     for (int64_t r = 0; r < t->period; r++) {
         is_left[r] = false;
-        for (int64_t q = 0; q < (all ? t->period : 1) && !is_left[r]; q++) is_left[r] = left(t, q, r);
+        for (int64_t q = 0; q < queries && !is_left[r]; q++) is_left[r] = left(t, q, r);
     }
 }
 
-/* Whether what is left for a query moves with it. */
-static bool moves_along(struct trial *t, const bool *at_zero)
+/* Whether what is left for a query moves with it, as it does for all if for the first so many. */
+static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
-    for (int64_t q = 1; q < t->period; q++)
+    for (int64_t q = 1; q <= queries; q++)
         for (int64_t r = 0; r < t->period; r++)
-            if (left(t, q, (q + r) % t->period) != at_zero[r]) return false;
+            if (left(t, q, q + r) != at_zero[r]) return false;
     return true;
 }
 
@@ -223,40 +263,60 @@ static int64_t shortest(const bool *is_left, int64_t period)
     return period;
 }
 
+/* Those conditions that repeat themselves, rounded down: how many; their periods, and that of all positions moving together. */
+static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition, const struct expr **periodic, uint64_t *which,
+                               struct moving *period, struct moving *together)
+{
+    struct positions diagonal = *x;
+    int count = 0;
+    diagonal.together = true;
+    *period = *together = (struct moving){{1, 1}, {0, 0}};
+    *which = 0;
+    for (int k = 0; k < conditions && k < 64; k++) {
+        const struct expr *e = rounded_down(x, condition[k], conditions, condition);
+        struct moving one, both;
+        if (e->op == EXPR_INT || !moving(x, e, &one) || !stays(&one) || !align(period, &one)) continue;
+        if (!moving(&diagonal, e, &both) || !align(together, &both)) continue;
+        periodic[count++] = e;
+        *which |= UINT64_C(1) << k;
+    }
+    return count;
+}
+
 void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions, const struct expr *const *condition, struct period *out)
 {
     /* what stands for the position of a query is the same for a whole tile, and no condition names it */
-    const struct expr *index = expr_leaf(m, EXPR_INDEX, query_axis), *key = expr_leaf(m, EXPR_INDEX, key_axis), *query = expr_leaf(m, EXPR_LO, query_axis);
+    const struct positions x = {.m = m, .query = expr_leaf(m, EXPR_LO, query_axis), .key = expr_leaf(m, EXPR_INDEX, key_axis)};
     const struct expr *shift = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis), expr_leaf(m, EXPR_SIZE, query_axis), NULL);
-    const struct expr *position = expr_make(m, EXPR_ADD, index, shift, NULL);
+    const struct expr *position = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, query_axis), shift, NULL);
     const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of), **periodic = arena_alloc(m->arena, (size_t)conditions * sizeof *periodic);
-    struct moving whole = {{1, 1}, {0, 0}};
-    struct trial t = {.e = periodic, .query = query_axis, .key = key_axis};
+    struct moving period, together;
     *out = (struct period){.periodic = 0};
-    for (int k = 0; k < conditions; k++) of[k] = expr_replace(m, condition[k], position, query);
-    for (int k = 0; k < conditions && k < 64; k++) {
-        const struct expr *e = rounded_down(m, of[k], key, conditions, of);
-        struct moving one;
-        if (!moving(m, e, query, key, &one) || !stays(&one) || e->op == EXPR_INT || !align(&whole, &one)) continue;
-        periodic[t.count++] = e;
-        out->periodic |= UINT64_C(1) << k;
-    }
-    struct moving *w = &whole;
-    bool of_query = w->period[QUERY] > 1;
-    t.period = w->period[QUERY] / gcd(w->period[QUERY], w->period[KEY]) * w->period[KEY];
-    if (t.count == 0 || t.period > (of_query ? MOST_SQUARED : MOST_RESIDUES)) {
+    for (int k = 0; k < conditions; k++) of[k] = expr_replace(m, condition[k], position, x.query);
+    struct trial t = {.e = periodic, .query = query_axis, .key = key_axis};
+    t.count = periodic_conditions(&x, conditions, of, periodic, &out->periodic, &period, &together);
+    int64_t queries = period.period[QUERY];
+    t.period = queries / gcd(queries, period.period[KEY]) * period.period[KEY];
+    bool of_query = queries > 1;
+    if (t.count == 0 || t.period > MOST_RESIDUES || (of_query && t.period * together.period[QUERY] > MOST_TRIED)) {
         out->periodic = 0;
         return;
     }
     t.env = (struct environment){.index = t.index, .size = t.size, .lo = t.lo, .hi = t.hi};
     bool *is_left = arena_alloc(m->arena, (size_t)t.period * sizeof *is_left);
     int64_t first = 0, count;
-    try_residues(&t, false, is_left);
-    out->with_query = of_query && moves_along(&t, is_left);
-    if (of_query && !out->with_query) try_residues(&t, true, is_left);
+    try_residues(&t, 1, is_left);
+    out->with_query = of_query && moves_along(&t, together.period[QUERY], is_left);
+    if (of_query && !out->with_query) {
+        if (t.period * queries > MOST_TRIED) {
+            out->periodic = 0;
+            return;
+        }
+        try_residues(&t, queries, is_left);
+    }
     out->period = shortest(is_left, t.period);
     out->run = run_of(is_left, out->period, &first, &count);
     out->exact = count == out->run && (out->with_query || !of_query);
     const struct expr *at = expr_int(m, first);
-    out->phase = out->with_query ? expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, query, shift, NULL), at, NULL) : at;
+    out->phase = out->with_query ? expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, x.query, shift, NULL), at, NULL) : at;
 }

@@ -500,8 +500,8 @@ void loops_print(const struct loops *l, struct text *out);
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out); /* one line; of FOR and IF only the head */
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count, double *out);
-/* What the innermost loops that skip what a region does not reach would visit: their tiles; the points of these, over all run-time axes; how many of
-   these stand under an IF that holds. */
+/* What the loops over keys that queries meet would visit: their tiles; the points of these, over all run-time axes; in how many of these a region's test is
+   made. */
 struct visits {
     int64_t tiles, points, tested;
 };

@@ -23,6 +23,7 @@ struct machine {
     const struct stmt *stmt; /* being run */
     struct ids ids;
     struct visits *visits;   /* only counting: no data, and nothing is run but loops */
+    bool queries;            /* a loop over queries is open */
     const char *error;
 };
 
@@ -460,14 +461,13 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         if (!expr_eval_int(s->when, &env)) return;
     }
     if (e->visits) {
-        int64_t count = s->where ? points(e) : 0;
-        e->visits->tiles += s->where != NULL;
+        bool keys = e->queries && e->module->axis[s->axis].source == SIZE_N_K, tests = s->where != NULL;
+        int64_t count = keys ? points(e) : 0;
+        e->visits->tiles += keys;
         e->visits->points += count;
-        for (const struct stmt *inner = s->body; inner; inner = inner->next) /* a region's test stands under an IF or alone */
-            if (inner->op == LOOPS_IF && s->where && !holds(e, inner)) {
-                count = 0;
-                break;
-            }
+        for (const struct stmt *inner = s->body; inner && tests; inner = inner->next) /* a region's test stands under an IF or alone */
+            if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
+        if (!tests) count = 0;
         e->visits->tested += count;
         run_body(e, s->body);
         return;
@@ -495,8 +495,7 @@ static void run_period(struct machine *e, const struct stmt *s, int64_t from, in
         for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
         return;
     }
-    for (int64_t x = from + phase - s->period; x < to; x += s->period)
-        run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
+    for (int64_t x = from + phase - s->period; x < to; x += s->period) run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
 }
 
 static void run_for(struct machine *e, const struct stmt *s)
@@ -504,6 +503,8 @@ static void run_for(struct machine *e, const struct stmt *s)
     const struct environment env = environment(e, NULL);
     struct members u = members_of(e, s);
     int64_t from = expr_eval_int(s->from, &env), limit = expr_eval_int(s->to, &env), to = limit, lo = e->lo[s->axis], hi = e->hi[s->axis];
+    bool queries = e->queries;
+    e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
         if (s->ranges) { /* the next run of members */
@@ -515,6 +516,7 @@ static void run_for(struct machine *e, const struct stmt *s)
         else
             run_tiles(e, s, x, to);
     }
+    e->queries = queries;
     e->stride[s->axis] = 1;
     e->lo[s->axis] = lo;
     e->hi[s->axis] = hi;

@@ -6,11 +6,12 @@
 
 #include <string.h>
 
-enum { MOST_TERMS = 16, MOST_CONDITIONS = 24, MOST_STRIDE = 1024, LONG_RUN = 16 };
-/* What meeting a tile of keys takes besides its pairs, in keys. */
-static const double TILE = 16;
-/* Where the ways are compared. */
+enum { MOST_TERMS = 16, MOST_CONDITIONS = 24, MOST_STRIDE = 1024, LONG_RUN = 16, LEAST_TILE = 16 };
+/* Where the ways are compared, and what a tile takes besides its pairs: one of keys, in keys; one of queries, in queries, whose products are short. */
 enum { LENGTH = 8192 };
+static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 10;
+/* For less than this gain tiles are not cut shorter. */
+static const double CLEAR_GAIN = 0.8;
 
 /* ---- the region as a union of conjunctions ---- */
 
@@ -92,8 +93,9 @@ struct share {
 };
 
 struct way {
-    bool along; /* queries of a tile are a period apart */
+    bool along; /* queries of a tile are a period apart: */
     int64_t stride;
+    int64_t tile_q;
     int shares;
     struct share share[MOST_TERMS];
 };
@@ -120,7 +122,7 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
 /* False where no loop would have a period. */
 static bool plan(const struct terms *all, bool along, int64_t tile_q, struct way *way)
 {
-    *way = (struct way){.along = along, .stride = 1};
+    *way = (struct way){.along = along, .stride = 1, .tile_q = tile_q};
     for (int turn = 0; turn < 2; turn++) /* what has no period comes first */
         for (int k = 0; k < all->count; k++) {
             const struct period *own = &all->term[k].period, p = taken(own, along, tile_q);
@@ -144,7 +146,8 @@ static const struct expr *left_to_ask(struct module *m, const struct terms *all,
 {
     const struct term *t = &all->term[term];
     const struct expr *e = expr_int(m, 1);
-    bool implied = way->share[share].of.periodic && way->share[share].of.exact;
+    const struct period p = taken(&t->period, way->along, way->tile_q);
+    bool implied = p.periodic && p.exact;
     for (int k = 0; k < t->conditions; k++)
         if (!implied || !(t->period.periodic >> k & 1)) e = expr_make(m, EXPR_AND, e, t->condition[k], NULL);
     for (int before = 0; before < share; before++)
@@ -272,29 +275,31 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
         end = &made->next;
     }
     *end = after;
+    for (int a = 0; a < l->arrays; a++)
+        for (int k = 0; k < l->array[a].rank; k++)
+            if (l->array[a].axes[k] == p->queries->axis && l->array[a].extent[k] > way->tile_q) l->array[a].extent[k] = way->tile_q;
+    p->queries->step = way->tile_q;
     if (way->stride == 1) return;
     p->queries->period = p->queries->run = way->stride;
     p->queries->phase = expr_int(m, 0);
     p->queries->apart = true;
 }
 
-/* What the loops would visit, in pairs. */
-static double cost_of(const struct compilation *c, struct loops *l)
+/* What the loops would do, in pairs. */
+static double cost_of(const struct compilation *c, const struct terms *all, const struct way *way)
 {
-    struct compilation bounded = *c;
+    struct compilation tried = *c;
     struct visited visited;
-    bounded.loops = l;
-    pass_bound(&bounded);
-    count_visits(l, &(struct problem_size){1, 1, 1, LENGTH, LENGTH}, NULL, &visited);
-    return visited.pairs + TILE * visited.tiles;
-}
-
-static struct loops *tried(const struct compilation *c, const struct terms *all, const struct way *way)
-{
-    struct loops *l = loops_copy(c->loops);
     struct place p;
-    if (way && find_place(l->module, &l->body, NULL, &p)) apply(l, &p, all, way);
-    return l;
+    double tile = (double)c->tile_q;
+    tried.loops = loops_copy(c->loops);
+    if (way && find_place(tried.loops->module, &tried.loops->body, NULL, &p)) {
+        apply(tried.loops, &p, all, way);
+        tile = (double)way->tile_q;
+    }
+    pass_bound(&tried);
+    count_visits(tried.loops, &(struct problem_size){1, 1, 1, LENGTH, LENGTH}, NULL, &visited);
+    return (visited.pairs + TILE_OF_KEYS * visited.tiles) * (1 + TILE_OF_QUERIES / tile);
 }
 
 void pass_residues(struct compilation *c)
@@ -315,15 +320,21 @@ void pass_residues(struct compilation *c)
         any |= t->period.periodic != 0;
     }
     if (!any) return;
-    struct way way[2], *best = NULL;
+    /* queries are told apart, and their tiles cut shorter, where one loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) && p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
-    double least = cost_of(c, tried(c, all, NULL));
-    for (int along = 0; along < 1 + whole; along++) {
-        if (!plan(all, along, p.queries->step, &way[along])) continue;
-        double cost = cost_of(c, tried(c, all, &way[along]));
-        if (cost >= least) continue;
-        least = cost;
-        best = &way[along];
-    }
-    if (best) apply(c->loops, &p, all, best);
+    int64_t tile_q = p.queries->step, shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > LEAST_TILE ? LEAST_TILE : tile_q;
+    struct way *best = NULL, *way = arena_alloc(m->arena, sizeof *way);
+    double least = cost_of(c, all, NULL);
+    for (; tile_q >= shortest; tile_q /= 2)
+        for (int along = 0; along < 1 + whole; along++) {
+            if (!plan(all, along, tile_q, way)) continue;
+            double cost = cost_of(c, all, way);
+            if (cost >= (tile_q < c->tile_q ? CLEAR_GAIN : 1) * least) continue;
+            least = cost;
+            best = way;
+            way = arena_alloc(m->arena, sizeof *way);
+        }
+    if (!best) return;
+    apply(c->loops, &p, all, best);
+    c->tile_q = best->tile_q;
 }

@@ -61,6 +61,7 @@ def json_adds_up(place):
         pairs = n * (n + 1) // 2 if causal else n * n
         check(set(r) == set(FIELDS) - {'skipped', 'would_take_s', 'spread'}, 'fields %s' % sorted(set(r) ^ set(FIELDS)))
         check(r['pairs'] == pairs and r['pairs_exact'] is True, '%s pairs' % r['pairs'])
+        check(pairs <= r['visited'] <= pairs + 64 * n and (causal or r['visited'] == pairs), '%s pairs visited of %s' % (r['visited'], pairs))
         check(r['flops'] == pairs * (4 * 8 if causal else 2 * (8 + 4)), '%s FLOPs' % r['flops'])
         check(r['bytes'] == 4 * n * (4 * 8 if causal else 3 * 8 + 2 * 4 - 8), '%s bytes' % r['bytes'])
         check(near(r['gflops'], r['flops'] / r['best_s'] / 1e9) and near(r['share_of_peak'], r['gflops'] / r['peak_gflops']), 'GFLOP/s: %s' % r)
@@ -256,13 +257,37 @@ def a_machine_that_fails(place):
 def explain_has_costs(place):
     place.write('sketch.yaml', SKETCH)
     text = place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k').stdout
-    rows = re.findall(r'^ +(16|4096) +(quadratic|linear) +(\S+) +(\S+) +(\S+) +(\S+) +(compute|memory)', text, re.M)
+    rows = re.findall(r'^ +(16|4096) +(quadratic|linear)(?: +\S+){6} +(compute|memory)', text, re.M)
     check([row[:2] for row in rows] == [('16', 'quadratic'), ('4096', 'linear')], text)
     check('this machine' not in text and 'expected' not in text, 'it depends on the machine')
     check(text == place.attnc('explain', 'sketch.yaml', '--lengths', '16,4k', env={'OMP_NUM_THREADS': '7', 'HOME': '/'}).stdout, 'not the same each time')
     text = place.attnc('explain', 'soft.yaml', '--machine', '--lengths', '512', '--threads', '1').stdout
     check(re.search(r'this machine, 1 thread: [\d.]+ GFLOP/s, [\d.]+ GB/s', text), text)
     check(re.search(r'^ +512 +quadratic.* (compute|memory) +[\d.]+ (µs|ms|s)$', text, re.M), text)
+
+
+def table_of(place, mask, n):
+    """Of explain, for one length: pairs visited, how many of them are useful, work."""
+    place.write('mask.yaml', 'similarity: softmax\nshape: {head_dim: 64}\nmask: %s\n' % mask)
+    text = place.attnc('explain', 'mask.yaml', '--lengths', str(n)).stdout
+    row = re.search(r'^ +%d +quadratic +(\S+) +(\S+) +(\S+)%% +(\S+) ' % n, text, re.M)
+    check(row, text)
+    flops, visited, useful, work = map(float, row.groups())
+    check(abs(flops / (visited * useful / 100 * 256) - 1) < 0.03, 'useful is not what the mask leaves of what is visited: ' + row[0])
+    check(work > visited * 256, 'work of less than is visited: ' + row[0])
+    return visited, useful, work
+
+
+@case
+def explain_costs_what_is_visited(place):
+    n = 8192
+    for mask, most in (('{expr: "j <= i && (i - j < 64 || j % 64 >= 60)"}', n / 32 + 140), ('{window: {left: 128, right: 128, dilation: 5}}', 257 + 64),
+                       ('{expr: "j <= i && (i - j) % 32 == 0"}', n / 64 + 64), ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
+        visited, useful, _ = table_of(place, mask, n)
+        check(visited <= n * most and useful > 45, '%s: %g visited, %g%% useful' % (mask, visited, useful))
+    # nothing repeats itself here: all is visited, and costs so
+    visited, useful, work = table_of(place, '{expr: "(i * j) % 97 == 0"}', n)
+    check(abs(visited / n / n - 1) < 0.001 and useful < 3, '%g visited, %g%% useful' % (visited, useful))
 
 
 @case

@@ -135,6 +135,31 @@ static void pairs_that_are_too_many(void)
     }
 }
 
+/* Work is that of all that is visited, which a mask without periods or ranges does not lessen. */
+static void work_of_visited(void)
+{
+    static const struct {
+        const char *mask;
+        double visited; /* of n * n, at most */
+    } masks[] = {
+        {"{expr: \"(i * j) % 29 == 0\"}", 1}, {"{expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"}", 0.12}, {"{window: {left: 20, dilation: 5}}", 0.06}};
+    const int64_t n = 1500;
+    const double all = 2.0 * 2 * 2 * (double)(n * n); /* of two batches of four heads */
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+        struct text text = {0};
+        struct made m;
+        text_add(&text, SHAPE "mask: %s\n", masks[k].mask);
+        make(&m, text.data, false);
+        struct counts counts = count(&m, 2, 2, n, n);
+        CU_ASSERT_TRUE(counts.visited >= counts.pairs && counts.visited <= all * masks[k].visited);
+        CU_ASSERT_TRUE(counts.work > counts.visited * 2 * (8 + 4));
+        CU_ASSERT_TRUE(k > 0 || (counts.visited == all && counts.pairs < all / 10));
+        if (counts.visited > all * masks[k].visited) printf("%s: %.4f of all pairs visited\n", masks[k].mask, counts.visited / all);
+        arena_free(m.arena);
+        text_free(&text);
+    }
+}
+
 /* FLOPs for a token of a head, of a linear form at a length that is a multiple of its chunks. */
 static double flops_of_token(const char *text, bool linear, int64_t n)
 {
@@ -201,8 +226,9 @@ static void library(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"count/pairs", pairs_of_masks},       {"count/pairs_sampled", pairs_that_are_too_many},
-                                             {"count/formulas", flops_of_formulas}, {"count/choices", flops_of_choices},
-                                             {"count/heads", grouped_heads},        {"count/library", library}};
+    static const struct unit_test tests[] = {{"count/pairs", pairs_of_masks},     {"count/pairs_sampled", pairs_that_are_too_many},
+                                             {"count/visited", work_of_visited},  {"count/formulas", flops_of_formulas},
+                                             {"count/choices", flops_of_choices}, {"count/heads", grouped_heads},
+                                             {"count/library", library}};
     return unit_tests_run("count", tests, sizeof tests / sizeof *tests);
 }

@@ -151,7 +151,18 @@ static const struct case_of cases[] = {
     {"causal", 4096, 4096, 2048 + 64, 160},
     {"window: {left: 128}", 4096, 4096, 128 + 64, 128 + 64},
     {"window: {left: 512, right: 512}", 4096, 4096, 1024 + 64, 320},
-    {"window: {left: 128, right: 128, dilation: 4}", 4096, 4096, 1024 + 64, 1024 + 64},
+    {"window: {left: 128, right: 128, dilation: 4}", 4096, 4096, 256 + 64, 256 + 64},
+    {"window: {left: 128, right: 128, dilation: 4}", 4093, 4099, 256 + 64, 256 + 64},
+    {"window: {left: 40, right: 40, dilation: 7}", 4096, 4096, 80 + 64, 80 + 64},
+    {"any: [{window: {left: 128, right: 128, dilation: 4}}, {global: {count: 1}}]", 4096, 4096, 256 + 64 + 1 + 64, 256 + 64 + 1 + 64},
+    {"expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"", 4096, 4096, 128 + 128 + 8, 128 + 128 + 8},
+    {"expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"", 4000, 4096, 128 + 134 + 8, 128 + 134 + 8},
+    {"expr: \"(i - j) % 4 == 0\"", 4096, 4096, 1024, 0},
+    {"expr: \"j <= i && (i - j) % 64 == 0\"", 4096, 4096, 32 + 32, 64},
+    {"expr: \"j <= i && (i - j < 128 || (i - j) % 128 == 0)\"", 4096, 4096, 660, 660},
+    {"expr: \"j <= i && j % 1024 < 128\"", 4096, 4096, 256 + 64, 64},
+    {"expr: \"j <= i && (i - j) % 512 < 8\"", 4096, 4096, 4096 / 2 / 512 * 71 + 71, 4096 / 2 / 512 * 71 + 71},
+    {"expr: \"j % 64 >= 4\"", 4096, 4096, 4096, 4096},
     {"block_window: {block: 64, left: 1, right: 1}", 4096, 4096, 192, 0},
     {"block_window: {block: 256}", 4096, 4096, 256, 0},
     {"block_window: {block: 100, left: 1}", 4096, 4096, 264, 192},
@@ -187,7 +198,13 @@ static void test_visits(void)
         struct visits seen = {0, 0, 0};
         bool made = c.graph && passes_run(&c, NULL, NULL);
         CU_ASSERT(made);
-        if (made) CU_ASSERT_PTR_NULL(loops_visits(c.loops, &(struct problem_size){1, 1, 1, k->n_q, k->n_k}, &seen));
+        const struct problem_size size = {1, 1, 1, k->n_q, k->n_k};
+        struct visited counted = {0};
+        if (made) CU_ASSERT_PTR_NULL(loops_visits(c.loops, &size, &seen));
+        if (made) count_visits(c.loops, &size, NULL, &counted);
+        CU_ASSERT_TRUE(counted.exact);
+        CU_ASSERT_EQUAL((int64_t)counted.pairs, seen.points);
+        if ((int64_t)counted.pairs != seen.points) printf("# %s: %lld pairs, counted as %.0f\n", k->mask, (long long)seen.points, counted.pairs);
         if (seen.points > k->most * k->n_q || seen.tested > k->tested * k->n_q) {
             printf("# %s: %lld keys a query, %lld tested\n", k->mask, (long long)(seen.points / k->n_q), (long long)(seen.tested / k->n_q));
             CU_FAIL("more is visited");
