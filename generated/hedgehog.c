@@ -1,4 +1,5 @@
 /* hedgehog.c, made by attnc 0.1.0: attnc hedgehog.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes hedgehog.h.
    Hedgehog attention, a learned feature map that mimics the softmax
    Zhang et al., The Hedgehog and the Porcupine (2024), section 4
 
@@ -55,6 +56,9 @@
      generic    quadratic tiles of 128 queries and 144 keys; 388672 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "hedgehog.c is C, not C++: a C compiler has to compile it"
+#endif
 #include "hedgehog.h"
 
 #include <float.h>
@@ -105,20 +109,23 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
 /* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
@@ -135,6 +142,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
     return y;
 }
+
 /* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
 TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
 {
@@ -145,6 +153,7 @@ TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
     return exp2_v4(r * 1.44269504f) * exp2_v4(n);
 }
 
+/* The sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -153,7 +162,37 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
@@ -162,47 +201,49 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         vec_v4 t[16];
         UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 1)) {
-                const vec_v4 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 2)) {
-                const vec_v4 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 4)) {
-                const vec_v4 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 8)) {
-                const vec_v4 a = t[r], b = t[r + 8];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-            }
+        exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
-    store_v4(rest, more - (new - old));
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
     store_v4(sum, new);
 }
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -220,7 +261,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
             if (then == 3) {
-                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
@@ -228,73 +269,94 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v4(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(4, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -388,10 +450,10 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         vec_v4 query_7_in = load_v4(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
             store_v4(query_3 + c * 272 + i, load_v4(query_3 + c * 272 + i) / query_4_2);
-            const vec_v4 query_3 = load_v4(query + c * 272 + i);
-            const vec_v4 query_new4 = -query_3;
-            store_v4(query + c * 272 + i, query_new4);
-            query_7_in = max_v4(query_7_in, query_new4);
+            const vec_v4 query_5 = load_v4(query + c * 272 + i);
+            const vec_v4 query_new6 = -query_5;
+            store_v4(query + c * 272 + i, query_new6);
+            query_7_in = max_v4(query_7_in, query_new6);
         }
         store_v4(query_7 + i, query_7_in);
     }
@@ -401,21 +463,21 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     }
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_6 = load_v4(query_7 + i);
+        const vec_v4 query_7_9 = load_v4(query_7 + i);
         vec_v4 query_9_in = (vec_v4){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v4 query_5 = load_v4(query + c * 272 + i);
-            const vec_v4 query_new7 = exp_v4(query_5 - query_7_6);
-            store_v4(query + c * 272 + i, query_new7);
-            query_9_in += query_new7;
+            const vec_v4 query_8 = load_v4(query + c * 272 + i);
+            const vec_v4 query_new10 = exp_v4(query_8 - query_7_9);
+            store_v4(query + c * 272 + i, query_new10);
+            query_9_in += query_new10;
         }
         store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
     }
     /* query = query / query_9 */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_9_8 = load_v4(query_9 + i);
+        const vec_v4 query_9_11 = load_v4(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v4(query + c * 272 + i, load_v4(query + c * 272 + i) / query_9_8);
+            store_v4(query + c * 272 + i, load_v4(query + c * 272 + i) / query_9_11);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -432,8 +494,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -466,12 +527,12 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_2_9 = load_v4(key_2 + j);
+            const vec_v4 key_2_12 = load_v4(key_2 + j);
             vec_v4 key_4_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new10 = exp_v4(load_v4(key + c * 144 + j) - key_2_9);
-                store_v4(key_3 + c * 144 + j, key_3_new10);
-                key_4_in += key_3_new10;
+                const vec_v4 key_3_new13 = exp_v4(load_v4(key + c * 144 + j) - key_2_12);
+                store_v4(key_3 + c * 144 + j, key_3_new13);
+                key_4_in += key_3_new13;
             }
             store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
         }
@@ -481,14 +542,14 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_4_11 = load_v4(key_4 + j);
+            const vec_v4 key_4_14 = load_v4(key_4 + j);
             vec_v4 key_7_in = load_v4(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) / key_4_11);
-                const vec_v4 key_12 = load_v4(key + c * 144 + j);
-                const vec_v4 key_new13 = -key_12;
-                store_v4(key + c * 144 + j, key_new13);
-                key_7_in = max_v4(key_7_in, key_new13);
+                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) / key_4_14);
+                const vec_v4 key_15 = load_v4(key + c * 144 + j);
+                const vec_v4 key_new16 = -key_15;
+                store_v4(key + c * 144 + j, key_new16);
+                key_7_in = max_v4(key_7_in, key_new16);
             }
             store_v4(key_7 + j, key_7_in);
         }
@@ -498,21 +559,21 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_15 = load_v4(key_7 + j);
+            const vec_v4 key_7_18 = load_v4(key_7 + j);
             vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_14 = load_v4(key + c * 144 + j);
-                const vec_v4 key_new16 = exp_v4(key_14 - key_7_15);
-                store_v4(key + c * 144 + j, key_new16);
-                key_9_in += key_new16;
+                const vec_v4 key_17 = load_v4(key + c * 144 + j);
+                const vec_v4 key_new19 = exp_v4(key_17 - key_7_18);
+                store_v4(key + c * 144 + j, key_new19);
+                key_9_in += key_new19;
             }
             store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_9_17 = load_v4(key_9 + j);
+            const vec_v4 key_9_20 = load_v4(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 144 + j, load_v4(key + c * 144 + j) / key_9_17);
+                store_v4(key + c * 144 + j, load_v4(key + c * 144 + j) / key_9_20);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
@@ -529,11 +590,11 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_18 = n_k - n_q;
+            const int64_t t_21 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
+                const ints_v4 t_22 = (i0 + i + lane_v4) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4), load_v4(score + j * 272 + i),
+                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4), load_v4(score + j * 272 + i),
                         splat_v4(0.0f)));
                 }
             }
@@ -554,14 +615,27 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[16];
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_23 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_23), mask_v4);
+                }
+                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_20 = load_v4(row_sum + i);
-        const mask_v4 t_21 = row_sum_20 == 0.0f;
+        const vec_v4 row_sum_24 = load_v4(row_sum + i);
+        const mask_v4 t_25 = row_sum_24 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_21, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_20));
+            store_v4(sum + e * 272 + i, pick_v4(t_25, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_24));
         }
     }
     /* out = sum, transposed back */
@@ -622,15 +696,14 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     for (int64_t f = 0; f < 128; f += 16) {
         store_v4(state + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 32);
-    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot4_v4(features_wk, k_tile, key);
+        dot5_v4(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -675,10 +748,10 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             vec_v4 key_7_in = load_v4(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
                 store_v4(key_3 + c * 32 + j, load_v4(key_3 + c * 32 + j) / key_4_2);
-                const vec_v4 key_3 = load_v4(key + c * 32 + j);
-                const vec_v4 key_new4 = -key_3;
-                store_v4(key + c * 32 + j, key_new4);
-                key_7_in = max_v4(key_7_in, key_new4);
+                const vec_v4 key_5 = load_v4(key + c * 32 + j);
+                const vec_v4 key_new6 = -key_5;
+                store_v4(key + c * 32 + j, key_new6);
+                key_7_in = max_v4(key_7_in, key_new6);
             }
             store_v4(key_7 + j, key_7_in);
         }
@@ -688,21 +761,21 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_6 = load_v4(key_7 + j);
+            const vec_v4 key_7_9 = load_v4(key_7 + j);
             vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_5 = load_v4(key + c * 32 + j);
-                const vec_v4 key_new7 = exp_v4(key_5 - key_7_6);
-                store_v4(key + c * 32 + j, key_new7);
-                key_9_in += key_new7;
+                const vec_v4 key_8 = load_v4(key + c * 32 + j);
+                const vec_v4 key_new10 = exp_v4(key_8 - key_7_9);
+                store_v4(key + c * 32 + j, key_new10);
+                key_9_in += key_new10;
             }
             store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_9_8 = load_v4(key_9 + j);
+            const vec_v4 key_9_11 = load_v4(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 32 + j, load_v4(key + c * 32 + j) / key_9_8);
+                store_v4(key + c * 32 + j, load_v4(key + c * 32 + j) / key_9_11);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
@@ -724,7 +797,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot6_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -745,17 +818,17 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_new9 = load_v4(carried + f);
+            const vec_v4 before_new12 = load_v4(carried + f);
             add_v4(carried + f, carried_rest + f, load_v4(state + (chunk - chunk0) * 8336 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 8336 + f, before_new9);
+            store_v4(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 before_2_new10 = load_v4(carried_2 + f * 64 + e);
+                    const vec_v4 before_2_new13 = load_v4(carried_2 + f * 64 + e);
                     add_v4(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
+                    store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
         }
@@ -811,15 +884,15 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
+            += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot4_v4(features_wq + m * 4096, q_tile, query);
+            dot5_v4(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_2 + i, splat_v4(-INFINITY));
@@ -845,12 +918,12 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             }
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_2_11 = load_v4(query_2 + i);
+                const vec_v4 query_2_14 = load_v4(query_2 + i);
                 vec_v4 query_4_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_3_new12 = exp_v4(load_v4(query + c * 32 + i) - query_2_11);
-                    store_v4(query_3 + c * 32 + i, query_3_new12);
-                    query_4_in += query_3_new12;
+                    const vec_v4 query_3_new15 = exp_v4(load_v4(query + c * 32 + i) - query_2_14);
+                    store_v4(query_3 + c * 32 + i, query_3_new15);
+                    query_4_in += query_3_new15;
                 }
                 store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
             }
@@ -860,14 +933,14 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             }
             /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_4_13 = load_v4(query_4 + i);
+                const vec_v4 query_4_16 = load_v4(query_4 + i);
                 vec_v4 query_7_in = load_v4(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query_3 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_13);
-                    const vec_v4 query_14 = load_v4(query + c * 32 + i);
-                    const vec_v4 query_new15 = -query_14;
-                    store_v4(query + c * 32 + i, query_new15);
-                    query_7_in = max_v4(query_7_in, query_new15);
+                    store_v4(query_3 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_16);
+                    const vec_v4 query_17 = load_v4(query + c * 32 + i);
+                    const vec_v4 query_new18 = -query_17;
+                    store_v4(query + c * 32 + i, query_new18);
+                    query_7_in = max_v4(query_7_in, query_new18);
                 }
                 store_v4(query_7 + i, query_7_in);
             }
@@ -877,21 +950,21 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             }
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_7_17 = load_v4(query_7 + i);
+                const vec_v4 query_7_20 = load_v4(query_7 + i);
                 vec_v4 query_9_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_16 = load_v4(query + c * 32 + i);
-                    const vec_v4 query_new18 = exp_v4(query_16 - query_7_17);
-                    store_v4(query + c * 32 + i, query_new18);
-                    query_9_in += query_new18;
+                    const vec_v4 query_19 = load_v4(query + c * 32 + i);
+                    const vec_v4 query_new21 = exp_v4(query_19 - query_7_20);
+                    store_v4(query + c * 32 + i, query_new21);
+                    query_9_in += query_new21;
                 }
                 store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
             }
             /* query = query / query_9 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_9_19 = load_v4(query_9 + i);
+                const vec_v4 query_9_22 = load_v4(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query + c * 32 + i, load_v4(query + c * 32 + i) / query_9_19);
+                    store_v4(query + c * 32 + i, load_v4(query + c * 32 + i) / query_9_22);
                 }
             }
             /* query_12 = 0.0f */
@@ -900,18 +973,24 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_12_in[2];
+                vec_v4 query_12_in[2], query_12_in_whole[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
                     query_12_in[u] = (vec_v4){0};
+                    query_12_in_whole[u] = (vec_v4){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        const vec_v4 query_11_new20 = (f < 64) ? load_v4(query_3 + least(f, 63) * 32 + i) : load_v4(query + most(f - 64, 0) * 32 + i);
-                        store_v4(query_11 + f * 32 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
+                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + least(f, 63) * 32 + i) : load_v4(query + most(f - 64, 0) * 32 + i);
+                        store_v4(query_11 + f * 32 + i, query_11_new23);
+                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                        if (f % 32 == 31) {
+                            query_12_in_whole[u] += query_12_in[u];
+                            query_12_in[u] = (vec_v4){0};
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_12_in[u] += query_12_in_whole[u];
                     store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in[u]);
                 }
             }
@@ -921,7 +1000,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot7_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -931,15 +1010,14 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot4_v4(features_wk, k_tile_2, key_12);
+                dot5_v4(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_13 + j, splat_v4(-INFINITY));
@@ -965,12 +1043,12 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_13_21 = load_v4(key_13 + j);
+                    const vec_v4 key_13_24 = load_v4(key_13 + j);
                     vec_v4 key_15_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_14_new22 = exp_v4(load_v4(key_12 + c * 32 + j) - key_13_21);
-                        store_v4(key_14 + c * 32 + j, key_14_new22);
-                        key_15_in += key_14_new22;
+                        const vec_v4 key_14_new25 = exp_v4(load_v4(key_12 + c * 32 + j) - key_13_24);
+                        store_v4(key_14 + c * 32 + j, key_14_new25);
+                        key_15_in += key_14_new25;
                     }
                     store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
                 }
@@ -980,14 +1058,14 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_15_23 = load_v4(key_15 + j);
+                    const vec_v4 key_15_26 = load_v4(key_15 + j);
                     vec_v4 key_18_in = load_v4(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_14 + c * 32 + j, load_v4(key_14 + c * 32 + j) / key_15_23);
-                        const vec_v4 key_12_24 = load_v4(key_12 + c * 32 + j);
-                        const vec_v4 key_12_new25 = -key_12_24;
-                        store_v4(key_12 + c * 32 + j, key_12_new25);
-                        key_18_in = max_v4(key_18_in, key_12_new25);
+                        store_v4(key_14 + c * 32 + j, load_v4(key_14 + c * 32 + j) / key_15_26);
+                        const vec_v4 key_12_27 = load_v4(key_12 + c * 32 + j);
+                        const vec_v4 key_12_new28 = -key_12_27;
+                        store_v4(key_12 + c * 32 + j, key_12_new28);
+                        key_18_in = max_v4(key_18_in, key_12_new28);
                     }
                     store_v4(key_18 + j, key_18_in);
                 }
@@ -997,27 +1075,27 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_18_27 = load_v4(key_18 + j);
+                    const vec_v4 key_18_30 = load_v4(key_18 + j);
                     vec_v4 key_20_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_12_26 = load_v4(key_12 + c * 32 + j);
-                        const vec_v4 key_12_new28 = exp_v4(key_12_26 - key_18_27);
-                        store_v4(key_12 + c * 32 + j, key_12_new28);
-                        key_20_in += key_12_new28;
+                        const vec_v4 key_12_29 = load_v4(key_12 + c * 32 + j);
+                        const vec_v4 key_12_new31 = exp_v4(key_12_29 - key_18_30);
+                        store_v4(key_12 + c * 32 + j, key_12_new31);
+                        key_20_in += key_12_new31;
                     }
                     store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
                 }
                 /* key_12 = key_12 / key_20 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_20_29 = load_v4(key_20 + j);
+                    const vec_v4 key_20_32 = load_v4(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_12 + c * 32 + j, load_v4(key_12 + c * 32 + j) / key_20_29);
+                        store_v4(key_12 + c * 32 + j, load_v4(key_12 + c * 32 + j) / key_20_32);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot7_v4(j1 - j0, key_14, query_3, score);
+                dot8_v4(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot7_v4(j1 - j0, key_12, query, score_2);
+                dot8_v4(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1028,11 +1106,11 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_30 = n_k - n_q;
+                    const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_31 = (i0 + i + lane_v4) + t_30;
+                        const ints_v4 t_34 = (i0 + i + lane_v4) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 + j))),
                                 mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
                         }
                     }
@@ -1053,14 +1131,28 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[2];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_35 = n_k - n_q;
+                        const int t_36 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_35)) & (-(int64_t)t_36), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    }
+                } else
+                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_32 = load_v4(row_sum + i) + load_v4(query_12 + i);
-                const mask_v4 t_33 = t_32 == 0.0f;
+                const vec_v4 t_37 = load_v4(row_sum + i) + load_v4(query_12 + i);
+                const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 32 + i, pick_v4(t_33, splat_v4(0.0f), (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_32));
+                    store_v4(sum + e * 32 + i, pick_v4(t_38, splat_v4(0.0f), (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1090,26 +1182,29 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+
+/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1119,6 +1214,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
+
 /* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
 TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
 {
@@ -1129,6 +1225,7 @@ TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
     return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
+/* The sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1136,7 +1233,31 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
@@ -1145,41 +1266,49 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         vec_v3 t[8];
         UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 1)) {
-                const vec_v3 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 2)) {
-                const vec_v3 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 4)) {
-                const vec_v3 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-            }
+        exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
-    store_v3(rest, more - (new - old));
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
     store_v3(sum, new);
 }
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1197,7 +1326,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
             if (then == 3) {
-                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
@@ -1205,73 +1334,94 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 64, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
+    dot_v3(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_v3(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1365,10 +1515,10 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         vec_v3 query_7_in = load_v3(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
             store_v3(query_3 + c * 272 + i, load_v3(query_3 + c * 272 + i) / query_4_2);
-            const vec_v3 query_3 = load_v3(query + c * 272 + i);
-            const vec_v3 query_new4 = -query_3;
-            store_v3(query + c * 272 + i, query_new4);
-            query_7_in = max_v3(query_7_in, query_new4);
+            const vec_v3 query_5 = load_v3(query + c * 272 + i);
+            const vec_v3 query_new6 = -query_5;
+            store_v3(query + c * 272 + i, query_new6);
+            query_7_in = max_v3(query_7_in, query_new6);
         }
         store_v3(query_7 + i, query_7_in);
     }
@@ -1378,21 +1528,21 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     }
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_6 = load_v3(query_7 + i);
+        const vec_v3 query_7_9 = load_v3(query_7 + i);
         vec_v3 query_9_in = (vec_v3){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_v3 query_5 = load_v3(query + c * 272 + i);
-            const vec_v3 query_new7 = exp_v3(query_5 - query_7_6);
-            store_v3(query + c * 272 + i, query_new7);
-            query_9_in += query_new7;
+            const vec_v3 query_8 = load_v3(query + c * 272 + i);
+            const vec_v3 query_new10 = exp_v3(query_8 - query_7_9);
+            store_v3(query + c * 272 + i, query_new10);
+            query_9_in += query_new10;
         }
         store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
     }
     /* query = query / query_9 */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_9_8 = load_v3(query_9 + i);
+        const vec_v3 query_9_11 = load_v3(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_v3(query + c * 272 + i, load_v3(query + c * 272 + i) / query_9_8);
+            store_v3(query + c * 272 + i, load_v3(query + c * 272 + i) / query_9_11);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1409,8 +1559,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1443,12 +1592,12 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_2_9 = load_v3(key_2 + j);
+            const vec_v3 key_2_12 = load_v3(key_2 + j);
             vec_v3 key_4_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new10 = exp_v3(load_v3(key + c * 144 + j) - key_2_9);
-                store_v3(key_3 + c * 144 + j, key_3_new10);
-                key_4_in += key_3_new10;
+                const vec_v3 key_3_new13 = exp_v3(load_v3(key + c * 144 + j) - key_2_12);
+                store_v3(key_3 + c * 144 + j, key_3_new13);
+                key_4_in += key_3_new13;
             }
             store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
         }
@@ -1458,14 +1607,14 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_4_11 = load_v3(key_4 + j);
+            const vec_v3 key_4_14 = load_v3(key_4 + j);
             vec_v3 key_7_in = load_v3(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) / key_4_11);
-                const vec_v3 key_12 = load_v3(key + c * 144 + j);
-                const vec_v3 key_new13 = -key_12;
-                store_v3(key + c * 144 + j, key_new13);
-                key_7_in = max_v3(key_7_in, key_new13);
+                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) / key_4_14);
+                const vec_v3 key_15 = load_v3(key + c * 144 + j);
+                const vec_v3 key_new16 = -key_15;
+                store_v3(key + c * 144 + j, key_new16);
+                key_7_in = max_v3(key_7_in, key_new16);
             }
             store_v3(key_7 + j, key_7_in);
         }
@@ -1475,21 +1624,21 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_15 = load_v3(key_7 + j);
+            const vec_v3 key_7_18 = load_v3(key_7 + j);
             vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_14 = load_v3(key + c * 144 + j);
-                const vec_v3 key_new16 = exp_v3(key_14 - key_7_15);
-                store_v3(key + c * 144 + j, key_new16);
-                key_9_in += key_new16;
+                const vec_v3 key_17 = load_v3(key + c * 144 + j);
+                const vec_v3 key_new19 = exp_v3(key_17 - key_7_18);
+                store_v3(key + c * 144 + j, key_new19);
+                key_9_in += key_new19;
             }
             store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_9_17 = load_v3(key_9 + j);
+            const vec_v3 key_9_20 = load_v3(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 144 + j, load_v3(key + c * 144 + j) / key_9_17);
+                store_v3(key + c * 144 + j, load_v3(key + c * 144 + j) / key_9_20);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
@@ -1506,11 +1655,11 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_18 = n_k - n_q;
+            const int64_t t_21 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
+                const ints_v3 t_22 = (i0 + i + lane_v3) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3), load_v3(score + j * 272 + i),
+                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3), load_v3(score + j * 272 + i),
                         splat_v3(0.0f)));
                 }
             }
@@ -1531,14 +1680,27 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[32];
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_23 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_23), mask_v3);
+                }
+                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_20 = load_v3(row_sum + i);
-        const mask_v3 t_21 = row_sum_20 == 0.0f;
+        const vec_v3 row_sum_24 = load_v3(row_sum + i);
+        const mask_v3 t_25 = row_sum_24 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_21, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_20));
+            store_v3(sum + e * 272 + i, pick_v3(t_25, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_24));
         }
     }
     /* out = sum, transposed back */
@@ -1599,15 +1761,14 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     for (int64_t f = 0; f < 128; f += 8) {
         store_v3(state + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 32);
-    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot4_v3(features_wk, k_tile, key);
+        dot5_v3(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(-INFINITY));
@@ -1652,10 +1813,10 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             vec_v3 key_7_in = load_v3(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
                 store_v3(key_3 + c * 32 + j, load_v3(key_3 + c * 32 + j) / key_4_2);
-                const vec_v3 key_3 = load_v3(key + c * 32 + j);
-                const vec_v3 key_new4 = -key_3;
-                store_v3(key + c * 32 + j, key_new4);
-                key_7_in = max_v3(key_7_in, key_new4);
+                const vec_v3 key_5 = load_v3(key + c * 32 + j);
+                const vec_v3 key_new6 = -key_5;
+                store_v3(key + c * 32 + j, key_new6);
+                key_7_in = max_v3(key_7_in, key_new6);
             }
             store_v3(key_7 + j, key_7_in);
         }
@@ -1665,21 +1826,21 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_6 = load_v3(key_7 + j);
+            const vec_v3 key_7_9 = load_v3(key_7 + j);
             vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_5 = load_v3(key + c * 32 + j);
-                const vec_v3 key_new7 = exp_v3(key_5 - key_7_6);
-                store_v3(key + c * 32 + j, key_new7);
-                key_9_in += key_new7;
+                const vec_v3 key_8 = load_v3(key + c * 32 + j);
+                const vec_v3 key_new10 = exp_v3(key_8 - key_7_9);
+                store_v3(key + c * 32 + j, key_new10);
+                key_9_in += key_new10;
             }
             store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_9_8 = load_v3(key_9 + j);
+            const vec_v3 key_9_11 = load_v3(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 32 + j, load_v3(key + c * 32 + j) / key_9_8);
+                store_v3(key + c * 32 + j, load_v3(key + c * 32 + j) / key_9_11);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
@@ -1701,7 +1862,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot6_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -1722,17 +1883,17 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_new9 = load_v3(carried + f);
+            const vec_v3 before_new12 = load_v3(carried + f);
             add_v3(carried + f, carried_rest + f, load_v3(state + (chunk - chunk0) * 8336 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 8336 + f, before_new9);
+            store_v3(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 before_2_new10 = load_v3(carried_2 + f * 64 + e);
+                    const vec_v3 before_2_new13 = load_v3(carried_2 + f * 64 + e);
                     add_v3(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
+                    store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
         }
@@ -1788,15 +1949,15 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
+            += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot4_v3(features_wq + m * 4096, q_tile, query);
+            dot5_v3(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_2 + i, splat_v3(-INFINITY));
@@ -1822,12 +1983,12 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             }
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_2_11 = load_v3(query_2 + i);
+                const vec_v3 query_2_14 = load_v3(query_2 + i);
                 vec_v3 query_4_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_3_new12 = exp_v3(load_v3(query + c * 32 + i) - query_2_11);
-                    store_v3(query_3 + c * 32 + i, query_3_new12);
-                    query_4_in += query_3_new12;
+                    const vec_v3 query_3_new15 = exp_v3(load_v3(query + c * 32 + i) - query_2_14);
+                    store_v3(query_3 + c * 32 + i, query_3_new15);
+                    query_4_in += query_3_new15;
                 }
                 store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
             }
@@ -1837,14 +1998,14 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             }
             /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_4_13 = load_v3(query_4 + i);
+                const vec_v3 query_4_16 = load_v3(query_4 + i);
                 vec_v3 query_7_in = load_v3(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query_3 + c * 32 + i, load_v3(query_3 + c * 32 + i) / query_4_13);
-                    const vec_v3 query_14 = load_v3(query + c * 32 + i);
-                    const vec_v3 query_new15 = -query_14;
-                    store_v3(query + c * 32 + i, query_new15);
-                    query_7_in = max_v3(query_7_in, query_new15);
+                    store_v3(query_3 + c * 32 + i, load_v3(query_3 + c * 32 + i) / query_4_16);
+                    const vec_v3 query_17 = load_v3(query + c * 32 + i);
+                    const vec_v3 query_new18 = -query_17;
+                    store_v3(query + c * 32 + i, query_new18);
+                    query_7_in = max_v3(query_7_in, query_new18);
                 }
                 store_v3(query_7 + i, query_7_in);
             }
@@ -1854,21 +2015,21 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             }
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_7_17 = load_v3(query_7 + i);
+                const vec_v3 query_7_20 = load_v3(query_7 + i);
                 vec_v3 query_9_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_16 = load_v3(query + c * 32 + i);
-                    const vec_v3 query_new18 = exp_v3(query_16 - query_7_17);
-                    store_v3(query + c * 32 + i, query_new18);
-                    query_9_in += query_new18;
+                    const vec_v3 query_19 = load_v3(query + c * 32 + i);
+                    const vec_v3 query_new21 = exp_v3(query_19 - query_7_20);
+                    store_v3(query + c * 32 + i, query_new21);
+                    query_9_in += query_new21;
                 }
                 store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
             }
             /* query = query / query_9 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_9_19 = load_v3(query_9 + i);
+                const vec_v3 query_9_22 = load_v3(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query + c * 32 + i, load_v3(query + c * 32 + i) / query_9_19);
+                    store_v3(query + c * 32 + i, load_v3(query + c * 32 + i) / query_9_22);
                 }
             }
             /* query_12 = 0.0f */
@@ -1877,18 +2038,24 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_12_in[2];
+                vec_v3 query_12_in[2], query_12_in_whole[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
                     query_12_in[u] = (vec_v3){0};
+                    query_12_in_whole[u] = (vec_v3){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_11_new20 = (f < 64) ? load_v3(query_3 + least(f, 63) * 32 + i) : load_v3(query + most(f - 64, 0) * 32 + i);
-                        store_v3(query_11 + f * 32 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
+                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + least(f, 63) * 32 + i) : load_v3(query + most(f - 64, 0) * 32 + i);
+                        store_v3(query_11 + f * 32 + i, query_11_new23);
+                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                        if (f % 32 == 31) {
+                            query_12_in_whole[u] += query_12_in[u];
+                            query_12_in[u] = (vec_v3){0};
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_12_in[u] += query_12_in_whole[u];
                     store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in[u]);
                 }
             }
@@ -1898,7 +2065,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_v3(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot7_v3(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1908,15 +2075,14 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot4_v3(features_wk, k_tile_2, key_12);
+                dot5_v3(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_13 + j, splat_v3(-INFINITY));
@@ -1942,12 +2108,12 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_13_21 = load_v3(key_13 + j);
+                    const vec_v3 key_13_24 = load_v3(key_13 + j);
                     vec_v3 key_15_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_14_new22 = exp_v3(load_v3(key_12 + c * 32 + j) - key_13_21);
-                        store_v3(key_14 + c * 32 + j, key_14_new22);
-                        key_15_in += key_14_new22;
+                        const vec_v3 key_14_new25 = exp_v3(load_v3(key_12 + c * 32 + j) - key_13_24);
+                        store_v3(key_14 + c * 32 + j, key_14_new25);
+                        key_15_in += key_14_new25;
                     }
                     store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
                 }
@@ -1957,14 +2123,14 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_15_23 = load_v3(key_15 + j);
+                    const vec_v3 key_15_26 = load_v3(key_15 + j);
                     vec_v3 key_18_in = load_v3(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_14 + c * 32 + j, load_v3(key_14 + c * 32 + j) / key_15_23);
-                        const vec_v3 key_12_24 = load_v3(key_12 + c * 32 + j);
-                        const vec_v3 key_12_new25 = -key_12_24;
-                        store_v3(key_12 + c * 32 + j, key_12_new25);
-                        key_18_in = max_v3(key_18_in, key_12_new25);
+                        store_v3(key_14 + c * 32 + j, load_v3(key_14 + c * 32 + j) / key_15_26);
+                        const vec_v3 key_12_27 = load_v3(key_12 + c * 32 + j);
+                        const vec_v3 key_12_new28 = -key_12_27;
+                        store_v3(key_12 + c * 32 + j, key_12_new28);
+                        key_18_in = max_v3(key_18_in, key_12_new28);
                     }
                     store_v3(key_18 + j, key_18_in);
                 }
@@ -1974,27 +2140,27 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_18_27 = load_v3(key_18 + j);
+                    const vec_v3 key_18_30 = load_v3(key_18 + j);
                     vec_v3 key_20_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_12_26 = load_v3(key_12 + c * 32 + j);
-                        const vec_v3 key_12_new28 = exp_v3(key_12_26 - key_18_27);
-                        store_v3(key_12 + c * 32 + j, key_12_new28);
-                        key_20_in += key_12_new28;
+                        const vec_v3 key_12_29 = load_v3(key_12 + c * 32 + j);
+                        const vec_v3 key_12_new31 = exp_v3(key_12_29 - key_18_30);
+                        store_v3(key_12 + c * 32 + j, key_12_new31);
+                        key_20_in += key_12_new31;
                     }
                     store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
                 }
                 /* key_12 = key_12 / key_20 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_20_29 = load_v3(key_20 + j);
+                    const vec_v3 key_20_32 = load_v3(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_12 + c * 32 + j, load_v3(key_12 + c * 32 + j) / key_20_29);
+                        store_v3(key_12 + c * 32 + j, load_v3(key_12 + c * 32 + j) / key_20_32);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot7_v3(j1 - j0, key_14, query_3, score);
+                dot8_v3(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot7_v3(j1 - j0, key_12, query, score_2);
+                dot8_v3(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2005,11 +2171,11 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_30 = n_k - n_q;
+                    const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_31 = (i0 + i + lane_v3) + t_30;
+                        const ints_v3 t_34 = (i0 + i + lane_v3) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 + j))),
+                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 + j))),
                                 mask_v3), load_v3(score + j * 32 + i), splat_v3(0.0f)));
                         }
                     }
@@ -2030,14 +2196,28 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[4];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_35 = n_k - n_q;
+                        const int t_36 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_35)) & (-(int64_t)t_36), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    }
+                } else
+                    dot10_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_32 = load_v3(row_sum + i) + load_v3(query_12 + i);
-                const mask_v3 t_33 = t_32 == 0.0f;
+                const vec_v3 t_37 = load_v3(row_sum + i) + load_v3(query_12 + i);
+                const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 32 + i, pick_v3(t_33, splat_v3(0.0f), (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_32));
+                    store_v3(sum + e * 32 + i, pick_v3(t_38, splat_v3(0.0f), (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2065,26 +2245,29 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
 #endif
 
 /* ==== generic ==== */
+
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
 static const ints_any lane_any = {0, 1, 2, 3};
+
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+
+/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2094,6 +2277,7 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
+
 /* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
 INLINE vec_any exp_any(vec_any x)
 {
@@ -2104,13 +2288,32 @@ INLINE vec_any exp_any(vec_any x)
     return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
+/* The sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
@@ -2119,35 +2322,49 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         vec_any t[4];
         UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 1)) {
-                const vec_any a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-            }
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 2)) {
-                const vec_any a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            }
+        exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
-    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
-    store_any(rest, more - (new - old));
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
     store_any(sum, new);
 }
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2165,7 +2382,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
             if (then == 3) {
-                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
             store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
@@ -2173,73 +2390,94 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 64, 4, 64, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
+    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot4_any(const float *a, const float *b, float *c)
+APART void dot4_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 32, 64, 4, 64, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 128, 2, steps, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot6_any(const float *a, const float *b, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 32, 64, 4, 128, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, rows, -1, 64, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 32, 64, 4, steps, a, 1, a_step, b, 32, c, 32, 3, NULL, rest);
+    dot_any(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+}
+APART void dot9_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+APART void dot10_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_any(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2333,10 +2571,10 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         vec_any query_7_in = load_any(query_7 + i);
         for (int64_t c = 0; c < 64; c++) {
             store_any(query_3 + c * 144 + i, load_any(query_3 + c * 144 + i) / query_4_2);
-            const vec_any query_3 = load_any(query + c * 144 + i);
-            const vec_any query_new4 = -query_3;
-            store_any(query + c * 144 + i, query_new4);
-            query_7_in = max_any(query_7_in, query_new4);
+            const vec_any query_5 = load_any(query + c * 144 + i);
+            const vec_any query_new6 = -query_5;
+            store_any(query + c * 144 + i, query_new6);
+            query_7_in = max_any(query_7_in, query_new6);
         }
         store_any(query_7 + i, query_7_in);
     }
@@ -2346,21 +2584,21 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     }
     /* query = exp(query - query_7); query_9 += query */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_6 = load_any(query_7 + i);
+        const vec_any query_7_9 = load_any(query_7 + i);
         vec_any query_9_in = (vec_any){0};
         for (int64_t c = 0; c < 64; c++) {
-            const vec_any query_5 = load_any(query + c * 144 + i);
-            const vec_any query_new7 = exp_any(query_5 - query_7_6);
-            store_any(query + c * 144 + i, query_new7);
-            query_9_in += query_new7;
+            const vec_any query_8 = load_any(query + c * 144 + i);
+            const vec_any query_new10 = exp_any(query_8 - query_7_9);
+            store_any(query + c * 144 + i, query_new10);
+            query_9_in += query_new10;
         }
         store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
     }
     /* query = query / query_9 */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_9_8 = load_any(query_9 + i);
+        const vec_any query_9_11 = load_any(query_9 + i);
         for (int64_t c = 0; c < 64; c++) {
-            store_any(query + c * 144 + i, load_any(query + c * 144 + i) / query_9_8);
+            store_any(query + c * 144 + i, load_any(query + c * 144 + i) / query_9_11);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2377,8 +2615,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2411,12 +2648,12 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         /* key_3 = exp(key - key_2); key_4 += key_3 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_2_9 = load_any(key_2 + j);
+            const vec_any key_2_12 = load_any(key_2 + j);
             vec_any key_4_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new10 = exp_any(load_any(key + c * 144 + j) - key_2_9);
-                store_any(key_3 + c * 144 + j, key_3_new10);
-                key_4_in += key_3_new10;
+                const vec_any key_3_new13 = exp_any(load_any(key + c * 144 + j) - key_2_12);
+                store_any(key_3 + c * 144 + j, key_3_new13);
+                key_4_in += key_3_new13;
             }
             store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
         }
@@ -2426,14 +2663,14 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_4_11 = load_any(key_4 + j);
+            const vec_any key_4_14 = load_any(key_4 + j);
             vec_any key_7_in = load_any(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) / key_4_11);
-                const vec_any key_12 = load_any(key + c * 144 + j);
-                const vec_any key_new13 = -key_12;
-                store_any(key + c * 144 + j, key_new13);
-                key_7_in = max_any(key_7_in, key_new13);
+                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) / key_4_14);
+                const vec_any key_15 = load_any(key + c * 144 + j);
+                const vec_any key_new16 = -key_15;
+                store_any(key + c * 144 + j, key_new16);
+                key_7_in = max_any(key_7_in, key_new16);
             }
             store_any(key_7 + j, key_7_in);
         }
@@ -2443,21 +2680,21 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_15 = load_any(key_7 + j);
+            const vec_any key_7_18 = load_any(key_7 + j);
             vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_14 = load_any(key + c * 144 + j);
-                const vec_any key_new16 = exp_any(key_14 - key_7_15);
-                store_any(key + c * 144 + j, key_new16);
-                key_9_in += key_new16;
+                const vec_any key_17 = load_any(key + c * 144 + j);
+                const vec_any key_new19 = exp_any(key_17 - key_7_18);
+                store_any(key + c * 144 + j, key_new19);
+                key_9_in += key_new19;
             }
             store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_9_17 = load_any(key_9 + j);
+            const vec_any key_9_20 = load_any(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 144 + j, load_any(key + c * 144 + j) / key_9_17);
+                store_any(key + c * 144 + j, load_any(key + c * 144 + j) / key_9_20);
             }
         }
         /* score[j][i] = sum over c of key_3 * query_3 */
@@ -2474,11 +2711,11 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_18 = n_k - n_q;
+            const int64_t t_21 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_19 = (i0 + i + lane_any) + t_18;
+                const ints_any t_22 = (i0 + i + lane_any) + t_21;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any), load_any(score + j * 144 + i),
+                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any), load_any(score + j * 144 + i),
                         splat_any(0.0f)));
                 }
             }
@@ -2499,14 +2736,27 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[32];
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_23 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_23), mask_any);
+                }
+                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
+            }
+        } else
+            dot4_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_20 = load_any(row_sum + i);
-        const mask_any t_21 = row_sum_20 == 0.0f;
+        const vec_any row_sum_24 = load_any(row_sum + i);
+        const mask_any t_25 = row_sum_24 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_21, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_20));
+            store_any(sum + e * 144 + i, pick_any(t_25, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_24));
         }
     }
     /* out = sum, transposed back */
@@ -2567,15 +2817,14 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     for (int64_t f = 0; f < 128; f += 4) {
         store_any(state + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 32);
-    for (int64_t j0 = chunk * 32; j0 < j_end; j0 += 32) {
+    for (int64_t j0 = chunk * 32, j_end = least(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = least(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot4_any(features_wk, k_tile, key);
+        dot5_any(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -2620,10 +2869,10 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             vec_any key_7_in = load_any(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
                 store_any(key_3 + c * 32 + j, load_any(key_3 + c * 32 + j) / key_4_2);
-                const vec_any key_3 = load_any(key + c * 32 + j);
-                const vec_any key_new4 = -key_3;
-                store_any(key + c * 32 + j, key_new4);
-                key_7_in = max_any(key_7_in, key_new4);
+                const vec_any key_5 = load_any(key + c * 32 + j);
+                const vec_any key_new6 = -key_5;
+                store_any(key + c * 32 + j, key_new6);
+                key_7_in = max_any(key_7_in, key_new6);
             }
             store_any(key_7 + j, key_7_in);
         }
@@ -2633,21 +2882,21 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         }
         /* key = exp(key - key_7); key_9 += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_6 = load_any(key_7 + j);
+            const vec_any key_7_9 = load_any(key_7 + j);
             vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_5 = load_any(key + c * 32 + j);
-                const vec_any key_new7 = exp_any(key_5 - key_7_6);
-                store_any(key + c * 32 + j, key_new7);
-                key_9_in += key_new7;
+                const vec_any key_8 = load_any(key + c * 32 + j);
+                const vec_any key_new10 = exp_any(key_8 - key_7_9);
+                store_any(key + c * 32 + j, key_new10);
+                key_9_in += key_new10;
             }
             store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
         }
         /* key = key / key_9 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_9_8 = load_any(key_9 + j);
+            const vec_any key_9_11 = load_any(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 32 + j, load_any(key + c * 32 + j) / key_9_8);
+                store_any(key + c * 32 + j, load_any(key + c * 32 + j) / key_9_11);
             }
         }
         /* key_11 = select(f < 64, key_3, key) */
@@ -2669,7 +2918,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot6_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -2690,18 +2939,18 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_new9 = load_any(carried + f);
+            const vec_any before_new12 = load_any(carried + f);
             add_any(carried + f, carried_rest + f, load_any(state + (chunk - chunk0) * 8336 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 8336 + f, before_new9);
+            store_any(state + (chunk - chunk0) * 8336 + f, before_new12);
         }
         /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any before_2_new10 = load_any(carried_2 + f * 64 + e);
+                    const vec_any before_2_new13 = load_any(carried_2 + f * 64 + e);
                     add_any(carried_2 + f * 64 + e, carried_2_rest + f * 64 + e, load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e),
                         splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new10);
+                    store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
                 }
             }
         }
@@ -2757,15 +3006,15 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
     float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 32) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0
+            += 32) {
             const int64_t i1 = least(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot4_any(features_wq + m * 4096, q_tile, query);
+            dot5_any(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_2 + i, splat_any(-INFINITY));
@@ -2791,12 +3040,12 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             }
             /* query_3 = exp(query - query_2); query_4 += query_3 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_2_11 = load_any(query_2 + i);
+                const vec_any query_2_14 = load_any(query_2 + i);
                 vec_any query_4_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_3_new12 = exp_any(load_any(query + c * 32 + i) - query_2_11);
-                    store_any(query_3 + c * 32 + i, query_3_new12);
-                    query_4_in += query_3_new12;
+                    const vec_any query_3_new15 = exp_any(load_any(query + c * 32 + i) - query_2_14);
+                    store_any(query_3 + c * 32 + i, query_3_new15);
+                    query_4_in += query_3_new15;
                 }
                 store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
             }
@@ -2806,14 +3055,14 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             }
             /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_4_13 = load_any(query_4 + i);
+                const vec_any query_4_16 = load_any(query_4 + i);
                 vec_any query_7_in = load_any(query_7 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query_3 + c * 32 + i, load_any(query_3 + c * 32 + i) / query_4_13);
-                    const vec_any query_14 = load_any(query + c * 32 + i);
-                    const vec_any query_new15 = -query_14;
-                    store_any(query + c * 32 + i, query_new15);
-                    query_7_in = max_any(query_7_in, query_new15);
+                    store_any(query_3 + c * 32 + i, load_any(query_3 + c * 32 + i) / query_4_16);
+                    const vec_any query_17 = load_any(query + c * 32 + i);
+                    const vec_any query_new18 = -query_17;
+                    store_any(query + c * 32 + i, query_new18);
+                    query_7_in = max_any(query_7_in, query_new18);
                 }
                 store_any(query_7 + i, query_7_in);
             }
@@ -2823,21 +3072,21 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             }
             /* query = exp(query - query_7); query_9 += query */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_7_17 = load_any(query_7 + i);
+                const vec_any query_7_20 = load_any(query_7 + i);
                 vec_any query_9_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_16 = load_any(query + c * 32 + i);
-                    const vec_any query_new18 = exp_any(query_16 - query_7_17);
-                    store_any(query + c * 32 + i, query_new18);
-                    query_9_in += query_new18;
+                    const vec_any query_19 = load_any(query + c * 32 + i);
+                    const vec_any query_new21 = exp_any(query_19 - query_7_20);
+                    store_any(query + c * 32 + i, query_new21);
+                    query_9_in += query_new21;
                 }
                 store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
             }
             /* query = query / query_9 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_9_19 = load_any(query_9 + i);
+                const vec_any query_9_22 = load_any(query_9 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query + c * 32 + i, load_any(query + c * 32 + i) / query_9_19);
+                    store_any(query + c * 32 + i, load_any(query + c * 32 + i) / query_9_22);
                 }
             }
             /* query_12 = 0.0f */
@@ -2846,19 +3095,25 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             }
             /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_12_in[2];
+                vec_any query_12_in[2], query_12_in_whole[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
                     query_12_in[u] = (vec_any){0};
+                    query_12_in_whole[u] = (vec_any){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_11_new20 = (f < 64) ? load_any(query_3 + least(f, 63) * 32 + i) : load_any(query + most(f - 64, 0) * 32 +
+                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + least(f, 63) * 32 + i) : load_any(query + most(f - 64, 0) * 32 +
                             i);
-                        store_any(query_11 + f * 32 + i, query_11_new20);
-                        query_12_in[u] += query_11_new20 * (state[(chunk - chunk0) * 8336 + f]);
+                        store_any(query_11 + f * 32 + i, query_11_new23);
+                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                        if (f % 32 == 31) {
+                            query_12_in_whole[u] += query_12_in[u];
+                            query_12_in[u] = (vec_any){0};
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_12_in[u] += query_12_in_whole[u];
                     store_any(query_12 + i, load_any(query_12 + i) + query_12_in[u]);
                 }
             }
@@ -2868,7 +3123,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_any(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot7_any(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2878,15 +3133,14 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 32); j0 < j_end; j0 += 32) {
+            for (int64_t j0 = most(0, chunk * 32), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
                 const int64_t j1 = least(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot4_any(features_wk, k_tile_2, key_12);
+                dot5_any(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_13 + j, splat_any(-INFINITY));
@@ -2912,12 +3166,12 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_13_21 = load_any(key_13 + j);
+                    const vec_any key_13_24 = load_any(key_13 + j);
                     vec_any key_15_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_14_new22 = exp_any(load_any(key_12 + c * 32 + j) - key_13_21);
-                        store_any(key_14 + c * 32 + j, key_14_new22);
-                        key_15_in += key_14_new22;
+                        const vec_any key_14_new25 = exp_any(load_any(key_12 + c * 32 + j) - key_13_24);
+                        store_any(key_14 + c * 32 + j, key_14_new25);
+                        key_15_in += key_14_new25;
                     }
                     store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
                 }
@@ -2927,14 +3181,14 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_15_23 = load_any(key_15 + j);
+                    const vec_any key_15_26 = load_any(key_15 + j);
                     vec_any key_18_in = load_any(key_18 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_14 + c * 32 + j, load_any(key_14 + c * 32 + j) / key_15_23);
-                        const vec_any key_12_24 = load_any(key_12 + c * 32 + j);
-                        const vec_any key_12_new25 = -key_12_24;
-                        store_any(key_12 + c * 32 + j, key_12_new25);
-                        key_18_in = max_any(key_18_in, key_12_new25);
+                        store_any(key_14 + c * 32 + j, load_any(key_14 + c * 32 + j) / key_15_26);
+                        const vec_any key_12_27 = load_any(key_12 + c * 32 + j);
+                        const vec_any key_12_new28 = -key_12_27;
+                        store_any(key_12 + c * 32 + j, key_12_new28);
+                        key_18_in = max_any(key_18_in, key_12_new28);
                     }
                     store_any(key_18 + j, key_18_in);
                 }
@@ -2944,27 +3198,27 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_18_27 = load_any(key_18 + j);
+                    const vec_any key_18_30 = load_any(key_18 + j);
                     vec_any key_20_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_12_26 = load_any(key_12 + c * 32 + j);
-                        const vec_any key_12_new28 = exp_any(key_12_26 - key_18_27);
-                        store_any(key_12 + c * 32 + j, key_12_new28);
-                        key_20_in += key_12_new28;
+                        const vec_any key_12_29 = load_any(key_12 + c * 32 + j);
+                        const vec_any key_12_new31 = exp_any(key_12_29 - key_18_30);
+                        store_any(key_12 + c * 32 + j, key_12_new31);
+                        key_20_in += key_12_new31;
                     }
                     store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
                 }
                 /* key_12 = key_12 / key_20 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_20_29 = load_any(key_20 + j);
+                    const vec_any key_20_32 = load_any(key_20 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_12 + c * 32 + j, load_any(key_12 + c * 32 + j) / key_20_29);
+                        store_any(key_12 + c * 32 + j, load_any(key_12 + c * 32 + j) / key_20_32);
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot7_any(j1 - j0, key_14, query_3, score);
+                dot8_any(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot7_any(j1 - j0, key_12, query, score_2);
+                dot8_any(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2975,11 +3229,11 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                    const int64_t t_30 = n_k - n_q;
+                    const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_31 = (i0 + i + lane_any) + t_30;
+                        const ints_any t_34 = (i0 + i + lane_any) + t_33;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) & (-(int64_t)((chunk * 32) <= (j0 +
+                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) & (-(int64_t)((chunk * 32) <= (j0 +
                                 j))), mask_any), load_any(score + j * 32 + i), splat_any(0.0f)));
                         }
                     }
@@ -3000,15 +3254,29 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot9_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[8];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_35 = n_k - n_q;
+                        const int t_36 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_35)) & (-(int64_t)t_36), mask_any);
+                        }
+                        add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    }
+                } else
+                    dot10_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_32 = load_any(row_sum + i) + load_any(query_12 + i);
-                const mask_any t_33 = t_32 == 0.0f;
+                const vec_any t_37 = load_any(row_sum + i) + load_any(query_12 + i);
+                const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 32 + i, pick_any(t_33, splat_any(0.0f), (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) /
-                        t_32));
+                    store_any(sum + e * 32 + i, pick_any(t_38, splat_any(0.0f), (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) /
+                        t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -3069,12 +3337,26 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-static int thread_count(const struct attn_problem *p)
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return omp_get_max_threads();
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
 #else
+    (void)bytes_a_thread;
     return 1;
 #endif
 }
@@ -3119,7 +3401,8 @@ static size_t most_bytes_a_thread(int64_t n_k)
 
 size_t hedgehog_workspace(const struct attn_problem *problem)
 {
-    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
+    if (!problem) return 0;
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_params *params, const float *q, const float *k, const float *v,
@@ -3135,9 +3418,9 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const int threads = thread_count(problem);
-    const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

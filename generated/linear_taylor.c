@@ -1,4 +1,5 @@
 /* linear_taylor.c, made by attnc 0.1.0: attnc linear_taylor.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes linear_taylor.h.
    linear attention by the first-order Taylor expansion of the exponential, on unit vectors
    Li et al., Linear Attention Mechanism (2020), section 3.2
 
@@ -16,11 +17,11 @@
      %2 = input v [b g j e]
      %3 = map [b g m i d] mul(%0, %0)
      %4 = reduce sum 0 [b g m i] %3
-     %5 = map [b g m i] div(1.0, sqrt(%4))
+     %5 = map [b g m i] select(eq(%4, 0.0), 0.0, div(1.0, sqrt(%4)))
      %6 = map [b g m i d] mul(%0, %5)
      %7 = map [b g j d] mul(%1, %1)
      %8 = reduce sum 0 [b g j] %7
-     %9 = map [b g j] div(1.0, sqrt(%8))
+     %9 = map [b g j] select(eq(%8, 0.0), 0.0, div(1.0, sqrt(%8)))
      %10 = map [b g j d] mul(%1, %9)
      %11 = contract [b g m i j] %6 %10
      %12 = map [b g m i j] add(%11, 1.0)
@@ -39,6 +40,9 @@
      generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
      generic    linear    tiles of 128 queries and 144 keys; 176576 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "linear_taylor.c is C, not C++: a C compiler has to compile it"
+#endif
 #include "linear_taylor.h"
 
 #include <float.h>
@@ -89,19 +93,21 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
     vec_v4 y;
@@ -109,6 +115,7 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -117,7 +124,37 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
@@ -126,47 +163,24 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         vec_v4 t[16];
         UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 1)) {
-                const vec_v4 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 2)) {
-                const vec_v4 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 4)) {
-                const vec_v4 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 8)) {
-                const vec_v4 a = t[r], b = t[r + 8];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-            }
+        exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
-    store_v4(rest, more - (new - old));
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
     store_v4(sum, new);
 }
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -184,7 +198,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
             if (then == 3) {
-                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
@@ -192,53 +206,53 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
-}
-
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
-{
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 64, 4, 65, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -293,11 +307,12 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             store_v4(query + i, load_v4(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(query + i));
+        const vec_v4 query_1 = load_v4(query + i);
+        const vec_v4 t_2 = pick_v4(query_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_1);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_2);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -314,8 +329,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -333,19 +347,20 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
-                    key_in[u] += k_tile_2 * k_tile_2;
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
                 store_v4(key + j, load_v4(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(key + j));
+            const vec_v4 key_4 = load_v4(key + j);
+            const vec_v4 t_5 = pick_v4(key_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_3);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_5);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
@@ -358,10 +373,10 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_4 = load_v4(score + j * 272 + i);
-                    const vec_v4 score_new5 = score_4 + 1.0f;
-                    store_v4(score + j * 272 + i, score_new5);
-                    row_sum_in[u] += score_new5;
+                    const vec_v4 score_6 = load_v4(score + j * 272 + i);
+                    const vec_v4 score_new7 = score_6 + 1.0f;
+                    store_v4(score + j * 272 + i, score_new7);
+                    row_sum_in[u] += score_new7;
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
@@ -373,10 +388,10 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_6 = load_v4(row_sum + i);
-        const mask_v4 t_7 = row_sum_6 == 0.0f;
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_6));
+            store_v4(sum + e * 272 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -439,8 +454,7 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -466,11 +480,12 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
                 store_v4(key + j, load_v4(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(key + j));
+            const vec_v4 key_1 = load_v4(key + j);
+            const vec_v4 t_2 = pick_v4(key_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_1);
+                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_2);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
@@ -563,19 +578,20 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_2 = load_v4(q_tile + d * 272 + i);
-                query_in[u] += q_tile_2 * q_tile_2;
+                const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
+                query_in[u] += q_tile_3 * q_tile_3;
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
             store_v4(query + i, load_v4(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(query + i));
+        const vec_v4 query_6 = load_v4(query + i);
+        const vec_v4 t_7 = pick_v4(query_6 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_6));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
+            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_7);
         }
     }
     /* query_4 = 0.0f */
@@ -584,18 +600,24 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_4_in[4];
+        vec_v4 query_4_in[4], query_4_in_whole[4];
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
             query_4_in[u] = (vec_v4){0};
+            query_4_in_whole[u] = (vec_v4){0};
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 query_3_new4 = (f < 64) ? load_v4(q_tile + least(f, 63) * 272 + i) : splat_v4(1.0f);
-                store_v4(query_3 + f * 272 + i, query_3_new4);
-                query_4_in[u] += query_3_new4 * carried[f];
+                const vec_v4 query_3_new8 = (f < 64) ? load_v4(q_tile + least(f, 63) * 272 + i) : splat_v4(1.0f);
+                store_v4(query_3 + f * 272 + i, query_3_new8);
+                query_4_in[u] += query_3_new8 * carried[f];
+                if (f % 32 == 31) {
+                    query_4_in_whole[u] += query_4_in[u];
+                    query_4_in[u] = (vec_v4){0};
+                }
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            query_4_in[u] += query_4_in_whole[u];
             store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in[u]);
         }
     }
@@ -603,10 +625,10 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     dot3_v4(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_4_5 = load_v4(query_4 + i);
-        const mask_v4 t_6 = query_4_5 == 0.0f;
+        const vec_v4 query_4_9 = load_v4(query_4 + i);
+        const mask_v4 t_10 = query_4_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(query_5 + e * 272 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(query_5 + e * 272 + i) / query_4_5));
+            store_v4(query_5 + e * 272 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(query_5 + e * 272 + i) / query_4_9));
         }
     }
     /* out = query_5, transposed back */
@@ -637,19 +659,21 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
     vec_v3 y;
@@ -657,6 +681,7 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -664,7 +689,31 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
@@ -673,41 +722,24 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         vec_v3 t[8];
         UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 1)) {
-                const vec_v3 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 2)) {
-                const vec_v3 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 4)) {
-                const vec_v3 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-            }
+        exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
-    store_v3(rest, more - (new - old));
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
     store_v3(sum, new);
 }
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -725,7 +757,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
             if (then == 3) {
-                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
@@ -733,53 +765,53 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
-}
-
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
-{
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 64, 4, 65, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, 65, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -834,11 +866,12 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             store_v3(query + i, load_v3(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(query + i));
+        const vec_v3 query_1 = load_v3(query + i);
+        const vec_v3 t_2 = pick_v3(query_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_1);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_2);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -855,8 +888,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -874,19 +906,20 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
-                    key_in[u] += k_tile_2 * k_tile_2;
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
                 store_v3(key + j, load_v3(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(key + j));
+            const vec_v3 key_4 = load_v3(key + j);
+            const vec_v3 t_5 = pick_v3(key_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_3);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_5);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
@@ -899,10 +932,10 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_4 = load_v3(score + j * 272 + i);
-                    const vec_v3 score_new5 = score_4 + 1.0f;
-                    store_v3(score + j * 272 + i, score_new5);
-                    row_sum_in[u] += score_new5;
+                    const vec_v3 score_6 = load_v3(score + j * 272 + i);
+                    const vec_v3 score_new7 = score_6 + 1.0f;
+                    store_v3(score + j * 272 + i, score_new7);
+                    row_sum_in[u] += score_new7;
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -914,10 +947,10 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_6 = load_v3(row_sum + i);
-        const mask_v3 t_7 = row_sum_6 == 0.0f;
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_6));
+            store_v3(sum + e * 272 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -980,8 +1013,7 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1007,11 +1039,12 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
                 store_v3(key + j, load_v3(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(key + j));
+            const vec_v3 key_1 = load_v3(key + j);
+            const vec_v3 t_2 = pick_v3(key_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_1);
+                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_2);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
@@ -1104,19 +1137,20 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_2 = load_v3(q_tile + d * 272 + i);
-                query_in[u] += q_tile_2 * q_tile_2;
+                const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
+                query_in[u] += q_tile_3 * q_tile_3;
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
             store_v3(query + i, load_v3(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(query + i));
+        const vec_v3 query_6 = load_v3(query + i);
+        const vec_v3 t_7 = pick_v3(query_6 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_6));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
+            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_7);
         }
     }
     /* query_4 = 0.0f */
@@ -1125,18 +1159,24 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_4_in[2];
+        vec_v3 query_4_in[2], query_4_in_whole[2];
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
             query_4_in[u] = (vec_v3){0};
+            query_4_in_whole[u] = (vec_v3){0};
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 query_3_new4 = (f < 64) ? load_v3(q_tile + least(f, 63) * 272 + i) : splat_v3(1.0f);
-                store_v3(query_3 + f * 272 + i, query_3_new4);
-                query_4_in[u] += query_3_new4 * carried[f];
+                const vec_v3 query_3_new8 = (f < 64) ? load_v3(q_tile + least(f, 63) * 272 + i) : splat_v3(1.0f);
+                store_v3(query_3 + f * 272 + i, query_3_new8);
+                query_4_in[u] += query_3_new8 * carried[f];
+                if (f % 32 == 31) {
+                    query_4_in_whole[u] += query_4_in[u];
+                    query_4_in[u] = (vec_v3){0};
+                }
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            query_4_in[u] += query_4_in_whole[u];
             store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in[u]);
         }
     }
@@ -1144,10 +1184,10 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     dot3_v3(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_4_5 = load_v3(query_4 + i);
-        const mask_v3 t_6 = query_4_5 == 0.0f;
+        const vec_v3 query_4_9 = load_v3(query_4 + i);
+        const mask_v3 t_10 = query_4_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(query_5 + e * 272 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(query_5 + e * 272 + i) / query_4_5));
+            store_v3(query_5 + e * 272 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(query_5 + e * 272 + i) / query_4_9));
         }
     }
     /* out = query_5, transposed back */
@@ -1176,19 +1216,21 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
 #endif
 
 /* ==== generic ==== */
+
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
 static const ints_any lane_any = {0, 1, 2, 3};
+
 INLINE vec_any sqrt_any(vec_any x)
 {
     vec_any y = x;
@@ -1196,13 +1238,32 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+/* The sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
@@ -1211,35 +1272,24 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         vec_any t[4];
         UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 1)) {
-                const vec_any a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-            }
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 2)) {
-                const vec_any a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            }
+        exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
-    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
-    store_any(rest, more - (new - old));
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
     store_any(sum, new);
 }
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1257,7 +1307,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
             if (then == 3) {
-                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
             store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
@@ -1265,53 +1315,53 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
-}
-
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
-{
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+APART void dot1_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 65, 5, steps, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, 65, 5, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 64, 4, 65, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, 65, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1366,11 +1416,12 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             store_any(query + i, load_any(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = 1.0f / sqrt_any(load_any(query + i));
+        const vec_any query_1 = load_any(query + i);
+        const vec_any t_2 = pick_any(query_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_1);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_2);
         }
     }
     /* row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1387,8 +1438,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
         }
     }
-    const int64_t j_end = n_k;
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1406,19 +1456,20 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
-                    key_in[u] += k_tile_2 * k_tile_2;
+                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
                 store_any(key + j, load_any(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_3 = 1.0f / sqrt_any(load_any(key + j));
+            const vec_any key_4 = load_any(key + j);
+            const vec_any t_5 = pick_any(key_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_3);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_5);
             }
         }
         /* score[j][i] = sum over d of k_tile * q_tile */
@@ -1431,10 +1482,10 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_4 = load_any(score + j * 144 + i);
-                    const vec_any score_new5 = score_4 + 1.0f;
-                    store_any(score + j * 144 + i, score_new5);
-                    row_sum_in[u] += score_new5;
+                    const vec_any score_6 = load_any(score + j * 144 + i);
+                    const vec_any score_new7 = score_6 + 1.0f;
+                    store_any(score + j * 144 + i, score_new7);
+                    row_sum_in[u] += score_new7;
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -1446,10 +1497,10 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_6 = load_any(row_sum + i);
-        const mask_any t_7 = row_sum_6 == 0.0f;
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_6));
+            store_any(sum + e * 144 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_8));
         }
     }
     /* out = sum, transposed back */
@@ -1512,8 +1563,7 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 576);
-    for (int64_t j0 = chunk * 576; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = chunk * 576, j_end = least(n_k, (chunk + 1) * 576); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1539,11 +1589,12 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
                 store_any(key + j, load_any(key + j) + key_in[u]);
             }
         }
-        /* k_tile = k_tile * (1.0f / sqrt(key)) */
+        /* k_tile = k_tile * select(key == 0.0f, 0.0f, 1.0f / sqrt(key)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_1 = 1.0f / sqrt_any(load_any(key + j));
+            const vec_any key_1 = load_any(key + j);
+            const vec_any t_2 = pick_any(key_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_1);
+                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_2);
             }
         }
         /* key_3 = select(f < 64, k_tile, 1.0f) */
@@ -1637,19 +1688,20 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
         }
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_2 = load_any(q_tile + d * 144 + i);
-                query_in[u] += q_tile_2 * q_tile_2;
+                const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
+                query_in[u] += q_tile_3 * q_tile_3;
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
             store_any(query + i, load_any(query + i) + query_in[u]);
         }
     }
-    /* q_tile = q_tile * (1.0f / sqrt(query)) */
+    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = 1.0f / sqrt_any(load_any(query + i));
+        const vec_any query_6 = load_any(query + i);
+        const vec_any t_7 = pick_any(query_6 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_6));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
+            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_7);
         }
     }
     /* query_4 = 0.0f */
@@ -1658,18 +1710,24 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     }
     /* query_3 = select(f < 64, q_tile, 1.0f); query_4 += query_3 * carried */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_4_in[2];
+        vec_any query_4_in[2], query_4_in_whole[2];
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
             query_4_in[u] = (vec_any){0};
+            query_4_in_whole[u] = (vec_any){0};
         }
         for (int64_t f = 0; f < 65; f++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any query_3_new4 = (f < 64) ? load_any(q_tile + least(f, 63) * 144 + i) : splat_any(1.0f);
-                store_any(query_3 + f * 144 + i, query_3_new4);
-                query_4_in[u] += query_3_new4 * carried[f];
+                const vec_any query_3_new8 = (f < 64) ? load_any(q_tile + least(f, 63) * 144 + i) : splat_any(1.0f);
+                store_any(query_3 + f * 144 + i, query_3_new8);
+                query_4_in[u] += query_3_new8 * carried[f];
+                if (f % 32 == 31) {
+                    query_4_in_whole[u] += query_4_in[u];
+                    query_4_in[u] = (vec_any){0};
+                }
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            query_4_in[u] += query_4_in_whole[u];
             store_any(query_4 + i, load_any(query_4 + i) + query_4_in[u]);
         }
     }
@@ -1677,10 +1735,10 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     dot3_any(carried_2, query_3, query_5);
     /* query_5 = select(query_4 == 0.0f, 0.0f, query_5 / query_4) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_4_5 = load_any(query_4 + i);
-        const mask_any t_6 = query_4_5 == 0.0f;
+        const vec_any query_4_9 = load_any(query_4 + i);
+        const mask_any t_10 = query_4_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(query_5 + e * 144 + i, pick_any(t_6, splat_any(0.0f), load_any(query_5 + e * 144 + i) / query_4_5));
+            store_any(query_5 + e * 144 + i, pick_any(t_10, splat_any(0.0f), load_any(query_5 + e * 144 + i) / query_4_9));
         }
     }
     /* out = query_5, transposed back */
@@ -1742,12 +1800,26 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-static int thread_count(const struct attn_problem *p)
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return omp_get_max_threads();
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
 #else
+    (void)bytes_a_thread;
     return 1;
 #endif
 }
@@ -1792,7 +1864,8 @@ static size_t most_bytes_a_thread(int64_t n_k)
 
 size_t linear_taylor_workspace(const struct attn_problem *problem)
 {
-    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
+    if (!problem) return 0;
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int linear_taylor_forward(const struct attn_problem *problem, const struct linear_taylor_params *params, const float *q, const float *k, const float *v,
@@ -1807,9 +1880,9 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const int threads = thread_count(problem);
-    const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

@@ -1,4 +1,5 @@
 /* performer_positive.c, made by attnc 0.1.0: attnc performer_positive.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes performer_positive.h.
    Performer attention with positive random features
    Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
 
@@ -45,6 +46,9 @@
      generic    quadratic tiles of 128 queries and 144 keys; 519232 bytes of workspace a thread
      generic    linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "performer_positive.c is C, not C++: a C compiler has to compile it"
+#endif
 #include "performer_positive.h"
 
 #include <float.h>
@@ -95,20 +99,26 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* The same, and NaN stays as the second, too. */
+TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
+
 /* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many machines; NaN stays. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
@@ -126,6 +136,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -134,7 +145,37 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
@@ -143,47 +184,49 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         vec_v4 t[16];
         UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 1)) {
-                const vec_v4 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 2)) {
-                const vec_v4 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 4)) {
-                const vec_v4 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 8)) {
-                const vec_v4 a = t[r], b = t[r + 8];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-            }
+        exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
-    store_v4(rest, more - (new - old));
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
     store_v4(sum, new);
 }
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -201,7 +244,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
             if (then == 3) {
-                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
@@ -209,65 +252,86 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
+    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_v4(1, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(1, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(1, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_v4(4, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(1, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
+    dot_v4(1, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_finite_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -371,8 +435,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -474,9 +537,15 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             const vec_v4 row_max_8 = load_v4(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v4 weight_2_in = (vec_v4){0};
+                vec_v4 weight_2_in_whole = (vec_v4){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_v4((load_v4(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    if (c % 32 == 31) {
+                        weight_2_in_whole += weight_2_in;
+                        weight_2_in = (vec_v4){0};
+                    }
                 }
+                weight_2_in += weight_2_in_whole;
                 store_v4(weight_2 + j * 272 + i, load_v4(weight_2 + j * 272 + i) + weight_2_in);
             }
         }
@@ -521,14 +590,27 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[16];
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                }
+                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_12 = load_v4(row_sum + i);
-        const mask_v4 t_13 = row_sum_12 == 0.0f;
+        const vec_v4 row_sum_13 = load_v4(row_sum + i);
+        const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_12));
+            store_v4(sum + e * 272 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -598,8 +680,7 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
         store_v4(state + (chunk - chunk0) * 16928 + f, splat_v4(-FLT_MAX));
         store_v4(state_2 + (chunk - chunk0) * 16928 + f, splat_v4(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 16);
-    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+    for (int64_t j0 = chunk * 16, j_end = least(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = least(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
@@ -621,7 +702,7 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
             store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot3_v4(query, k_tile, key_3);
+        dot4_v4(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_2 = load_v4(key_2 + j) * 0.7213475f;
@@ -657,7 +738,7 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
             state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        dot5_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -682,37 +763,37 @@ TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_3 = load_v4(carried + f);
-            const vec_v4 before_new4 = carried_3;
-            const vec_v4 state_5 = load_v4(state + (chunk - chunk0) * 16928 + f);
-            const vec_v4 carried_new6 = max_v4(load_v4(carried + f), state_5);
-            store_v4(carried + f, carried_new6);
-            store_v4(keep + f, exp2_v4(before_new4 - carried_new6));
-            store_v4(take + f, exp2_v4(state_5 - carried_new6));
-            store_v4(state + (chunk - chunk0) * 16928 + f, before_new4);
+            const vec_v4 carried_4 = load_v4(carried + f);
+            const vec_v4 before_new5 = carried_4;
+            const vec_v4 state_6 = load_v4(state + (chunk - chunk0) * 16928 + f);
+            const vec_v4 carried_new7 = max_v4(load_v4(carried + f), state_6);
+            store_v4(carried + f, carried_new7);
+            store_v4(keep + f, exp2_v4(before_new5 - carried_new7));
+            store_v4(take + f, exp2_v4(state_6 - carried_new7));
+            store_v4(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_2_7 = load_v4(carried_2 + f);
-            const vec_v4 before_2_new8 = carried_2_7;
-            const vec_v4 keep_9 = load_v4(keep + f);
-            store_v4(carried_2 + f, carried_2_7 * keep_9);
-            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_9);
+            const vec_v4 carried_2_8 = load_v4(carried_2 + f);
+            const vec_v4 before_2_new9 = carried_2_8;
+            const vec_v4 keep_10 = load_v4(keep + f);
+            store_v4(carried_2 + f, carried_2_8 * keep_10);
+            store_v4(carried_2_rest + f, load_v4(carried_2_rest + f) * keep_10);
             add_v4(carried_2 + f, carried_2_rest + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) * load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
+            store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_10 = load_v4(carried_3 + f * 64 + e);
-                    const vec_v4 before_3_new11 = carried_3_10;
-                    const float keep_12 = keep[f];
-                    store_v4(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_12);
+                    const vec_v4 carried_3_11 = load_v4(carried_3 + f * 64 + e);
+                    const vec_v4 before_3_new12 = carried_3_11;
+                    const float keep_13 = keep[f];
+                    store_v4(carried_3 + f * 64 + e, carried_3_11 * keep_13);
+                    store_v4(carried_3_rest + f * 64 + e, load_v4(carried_3_rest + f * 64 + e) * keep_13);
                     add_v4(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
+                    store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
         }
@@ -764,8 +845,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0
+            += 16) {
             const int64_t i1 = least(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -779,10 +860,10 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 vec_v4 query_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 16 + i);
-                    const vec_v4 q_tile_new14 = q_tile_13 * 0.35355339f;
-                    store_v4(q_tile + d * 16 + i, q_tile_new14);
-                    query_3_in += q_tile_new14 * q_tile_new14;
+                    const vec_v4 q_tile_14 = load_v4(q_tile + d * 16 + i);
+                    const vec_v4 q_tile_new15 = q_tile_14 * 0.35355339f;
+                    store_v4(q_tile + d * 16 + i, q_tile_new15);
+                    query_3_in += q_tile_new15 * q_tile_new15;
                 }
                 store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
             }
@@ -793,12 +874,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot3_v4(features_w, q_tile, query_5);
+            dot4_v4(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_15 = load_v4(query_3 + i) * 0.7213475f;
+                const vec_v4 t_16 = load_v4(query_3 + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v4(query_5 + c * 16 + i, load_v4(query_5 + c * 16 + i) - t_15);
+                    store_v4(query_5 + c * 16 + i, load_v4(query_5 + c * 16 + i) - t_16);
                 }
             }
             /* query_7 = features.w * 1.442695f */
@@ -817,9 +898,9 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 vec_v4 query_9_in = load_v4(query_9 + i);
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v4 query_8_new16 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
-                    store_v4(query_8 + f * 16 + i, query_8_new16);
-                    query_9_in = max_v4(query_9_in, query_8_new16);
+                    const vec_v4 query_8_new17 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
+                    store_v4(query_8 + f * 16 + i, query_8_new17);
+                    query_9_in = max_v4(query_9_in, query_8_new17);
                 }
                 store_v4(query_9 + i, query_9_in);
             }
@@ -829,14 +910,20 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             }
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_9_18 = load_v4(query_9 + i);
+                const vec_v4 query_9_19 = load_v4(query_9 + i);
                 vec_v4 query_11_in = (vec_v4){0};
+                vec_v4 query_11_in_whole = (vec_v4){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v4 query_8_17 = load_v4(query_8 + f * 16 + i);
-                    const vec_v4 query_8_new19 = exp2_v4(query_8_17 - query_9_18) * 0.00390625f;
-                    store_v4(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_v4 query_8_18 = load_v4(query_8 + f * 16 + i);
+                    const vec_v4 query_8_new20 = exp2_v4(query_8_18 - query_9_19) * 0.00390625f;
+                    store_v4(query_8 + f * 16 + i, query_8_new20);
+                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    if (f % 32 == 31) {
+                        query_11_in_whole += query_11_in;
+                        query_11_in = (vec_v4){0};
+                    }
                 }
+                query_11_in += query_11_in_whole;
                 store_v4(query_11 + i, load_v4(query_11 + i) + query_11_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -846,7 +933,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 store_v4(row_sum_rest + i, splat_v4(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_v4(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            dot6_v4(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -854,8 +941,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     store_v4(sum_rest + e * 16 + i, splat_v4(0.0f));
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = most(0, chunk * 16), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
                 const int64_t j1 = least(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -869,20 +955,20 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     vec_v4 key_7_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_20 = load_v4(k_tile_2 + d * 16 + j);
-                        const vec_v4 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
-                        store_v4(k_tile_2 + d * 16 + j, k_tile_2_new21);
-                        key_7_in += k_tile_2_new21 * k_tile_2_new21;
+                        const vec_v4 k_tile_2_21 = load_v4(k_tile_2 + d * 16 + j);
+                        const vec_v4 k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
+                        store_v4(k_tile_2 + d * 16 + j, k_tile_2_new22);
+                        key_7_in += k_tile_2_new22 * k_tile_2_new22;
                     }
                     store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot3_v4(query_7, k_tile_2, key_8);
+                dot4_v4(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_22 = load_v4(key_7 + j) * 0.7213475f;
+                    const vec_v4 t_23 = load_v4(key_7 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v4(key_8 + c * 16 + j, load_v4(key_8 + c * 16 + j) - t_22);
+                        store_v4(key_8 + c * 16 + j, load_v4(key_8 + c * 16 + j) - t_23);
                     }
                 }
                 /* weight = -FLT_MAX */
@@ -907,11 +993,11 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_24 = (i0 + i + lane_v4) + t_23;
+                        const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 + j))),
+                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 + j))),
                                 mask_v4), load_v4(weight + j * 16 + i), splat_v4(-INFINITY)));
                         }
                     }
@@ -936,12 +1022,18 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 /* weight_2 += exp2((query_5 + key_8) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_25 = load_v4(row_max + i);
+                    const vec_v4 row_max_26 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v4 weight_2_in = (vec_v4){0};
+                        vec_v4 weight_2_in_whole = (vec_v4){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v4((load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                            weight_2_in += exp2_v4((load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            if (c % 32 == 31) {
+                                weight_2_in_whole += weight_2_in;
+                                weight_2_in = (vec_v4){0};
+                            }
                         }
+                        weight_2_in += weight_2_in_whole;
                         store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) + weight_2_in);
                     }
                 }
@@ -953,20 +1045,20 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                    const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_27 = (i0 + i + lane_v4) + t_26;
+                        const ints_v4 t_28 = (i0 + i + lane_v4) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
                                 j))), mask_v4), load_v4(weight_2 + j * 16 + i), splat_v4(0.0f)));
                         }
                     }
                 }
                 /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_28 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_28);
-                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_28);
+                    const vec_v4 old_max_29 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_29);
+                    store_v4(row_sum_rest + i, load_v4(row_sum_rest + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -977,20 +1069,34 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     add_v4(row_sum + i, row_sum_rest + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot6_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[1];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_30 = n_k - n_q;
+                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) & (-(int64_t)t_31), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_29 = load_v4(row_max + i);
-                const vec_v4 query_9_30 = load_v4(query_9 + i);
-                const vec_v4 t_31 = max_v4(row_max_29, query_9_30);
-                const vec_v4 t_32 = exp2_v4(row_max_29 - t_31);
-                const vec_v4 t_33 = exp2_v4(query_9_30 - t_31);
-                const vec_v4 t_34 = (load_v4(row_sum + i) * t_32) + (load_v4(query_11 + i) * t_33);
-                const mask_v4 t_35 = t_34 == 0.0f;
+                const vec_v4 row_max_32 = load_v4(row_max + i);
+                const vec_v4 query_9_33 = load_v4(query_9 + i);
+                const vec_v4 t_34 = max_nan_v4(row_max_32, query_9_33);
+                const vec_v4 t_35 = exp2_v4(row_max_32 - t_34);
+                const vec_v4 t_36 = exp2_v4(query_9_33 - t_34);
+                const vec_v4 t_37 = (load_v4(row_sum + i) * t_35) + (load_v4(query_11 + i) * t_36);
+                const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_35, splat_v4(0.0f), ((load_v4(sum + e * 16 + i) * t_32) + (load_v4(query_12 + e * 16 + i) *
-                        t_33)) / t_34));
+                    store_v4(sum + e * 16 + i, pick_v4(t_38, splat_v4(0.0f), ((load_v4(sum + e * 16 + i) * t_35) + (load_v4(query_12 + e * 16 + i) *
+                        t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1020,26 +1126,32 @@ TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int6
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+
+/* The same, and NaN stays as the second, too. */
+TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
+
+/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
     x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
     const vec_v3 f = x - (t - 12582912.0f);
     vec_v3 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -1050,6 +1162,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
+/* The sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1057,7 +1170,31 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
@@ -1066,41 +1203,49 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         vec_v3 t[8];
         UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 1)) {
-                const vec_v3 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 2)) {
-                const vec_v3 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 4)) {
-                const vec_v3 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-            }
+        exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
-    store_v3(rest, more - (new - old));
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
     store_v3(sum, new);
 }
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1118,7 +1263,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
             if (then == 3) {
-                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
@@ -1126,65 +1271,86 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, factor, rest);
+    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_v3(2, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
+    dot_v3(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1288,8 +1454,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1391,9 +1556,15 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             const vec_v3 row_max_8 = load_v3(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_v3 weight_2_in = (vec_v3){0};
+                vec_v3 weight_2_in_whole = (vec_v3){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_v3((load_v3(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    if (c % 32 == 31) {
+                        weight_2_in_whole += weight_2_in;
+                        weight_2_in = (vec_v3){0};
+                    }
                 }
+                weight_2_in += weight_2_in_whole;
                 store_v3(weight_2 + j * 272 + i, load_v3(weight_2 + j * 272 + i) + weight_2_in);
             }
         }
@@ -1438,14 +1609,27 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[32];
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                }
+                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_12 = load_v3(row_sum + i);
-        const mask_v3 t_13 = row_sum_12 == 0.0f;
+        const vec_v3 row_sum_13 = load_v3(row_sum + i);
+        const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_12));
+            store_v3(sum + e * 272 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -1515,8 +1699,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
         store_v3(state + (chunk - chunk0) * 16928 + f, splat_v3(-FLT_MAX));
         store_v3(state_2 + (chunk - chunk0) * 16928 + f, splat_v3(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 16);
-    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+    for (int64_t j0 = chunk * 16, j_end = least(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = least(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
@@ -1545,7 +1728,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot3_v3(query, k_tile, key_3);
+        dot4_v3(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_2 = load_v3(key_2 + j) * 0.7213475f;
@@ -1581,7 +1764,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        dot5_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -1606,37 +1789,37 @@ TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_3 = load_v3(carried + f);
-            const vec_v3 before_new4 = carried_3;
-            const vec_v3 state_5 = load_v3(state + (chunk - chunk0) * 16928 + f);
-            const vec_v3 carried_new6 = max_v3(load_v3(carried + f), state_5);
-            store_v3(carried + f, carried_new6);
-            store_v3(keep + f, exp2_v3(before_new4 - carried_new6));
-            store_v3(take + f, exp2_v3(state_5 - carried_new6));
-            store_v3(state + (chunk - chunk0) * 16928 + f, before_new4);
+            const vec_v3 carried_4 = load_v3(carried + f);
+            const vec_v3 before_new5 = carried_4;
+            const vec_v3 state_6 = load_v3(state + (chunk - chunk0) * 16928 + f);
+            const vec_v3 carried_new7 = max_v3(load_v3(carried + f), state_6);
+            store_v3(carried + f, carried_new7);
+            store_v3(keep + f, exp2_v3(before_new5 - carried_new7));
+            store_v3(take + f, exp2_v3(state_6 - carried_new7));
+            store_v3(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_2_7 = load_v3(carried_2 + f);
-            const vec_v3 before_2_new8 = carried_2_7;
-            const vec_v3 keep_9 = load_v3(keep + f);
-            store_v3(carried_2 + f, carried_2_7 * keep_9);
-            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_9);
+            const vec_v3 carried_2_8 = load_v3(carried_2 + f);
+            const vec_v3 before_2_new9 = carried_2_8;
+            const vec_v3 keep_10 = load_v3(keep + f);
+            store_v3(carried_2 + f, carried_2_8 * keep_10);
+            store_v3(carried_2_rest + f, load_v3(carried_2_rest + f) * keep_10);
             add_v3(carried_2 + f, carried_2_rest + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) * load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
+            store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_10 = load_v3(carried_3 + f * 64 + e);
-                    const vec_v3 before_3_new11 = carried_3_10;
-                    const float keep_12 = keep[f];
-                    store_v3(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_12);
+                    const vec_v3 carried_3_11 = load_v3(carried_3 + f * 64 + e);
+                    const vec_v3 before_3_new12 = carried_3_11;
+                    const float keep_13 = keep[f];
+                    store_v3(carried_3 + f * 64 + e, carried_3_11 * keep_13);
+                    store_v3(carried_3_rest + f * 64 + e, load_v3(carried_3_rest + f * 64 + e) * keep_13);
                     add_v3(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
+                    store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
         }
@@ -1688,8 +1871,8 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0
+            += 16) {
             const int64_t i1 = least(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -1707,10 +1890,10 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 q_tile_13 = load_v3(q_tile + d * 16 + i);
-                        const vec_v3 q_tile_new14 = q_tile_13 * 0.35355339f;
-                        store_v3(q_tile + d * 16 + i, q_tile_new14);
-                        query_3_in[u] += q_tile_new14 * q_tile_new14;
+                        const vec_v3 q_tile_14 = load_v3(q_tile + d * 16 + i);
+                        const vec_v3 q_tile_new15 = q_tile_14 * 0.35355339f;
+                        store_v3(q_tile + d * 16 + i, q_tile_new15);
+                        query_3_in[u] += q_tile_new15 * q_tile_new15;
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1726,12 +1909,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot3_v3(features_w, q_tile, query_5);
+            dot4_v3(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_15 = load_v3(query_3 + i) * 0.7213475f;
+                const vec_v3 t_16 = load_v3(query_3 + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v3(query_5 + c * 16 + i, load_v3(query_5 + c * 16 + i) - t_15);
+                    store_v3(query_5 + c * 16 + i, load_v3(query_5 + c * 16 + i) - t_16);
                 }
             }
             /* query_7 = features.w * 1.442695f */
@@ -1754,9 +1937,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_8_new16 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
-                        store_v3(query_8 + f * 16 + i, query_8_new16);
-                        query_9_in[u] = max_v3(query_9_in[u], query_8_new16);
+                        const vec_v3 query_8_new17 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
+                        store_v3(query_8 + f * 16 + i, query_8_new17);
+                        query_9_in[u] = max_v3(query_9_in[u], query_8_new17);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
@@ -1769,14 +1952,20 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
             }
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_9_18 = load_v3(query_9 + i);
+                const vec_v3 query_9_19 = load_v3(query_9 + i);
                 vec_v3 query_11_in = (vec_v3){0};
+                vec_v3 query_11_in_whole = (vec_v3){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v3 query_8_17 = load_v3(query_8 + f * 16 + i);
-                    const vec_v3 query_8_new19 = exp2_v3(query_8_17 - query_9_18) * 0.00390625f;
-                    store_v3(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_v3 query_8_18 = load_v3(query_8 + f * 16 + i);
+                    const vec_v3 query_8_new20 = exp2_v3(query_8_18 - query_9_19) * 0.00390625f;
+                    store_v3(query_8 + f * 16 + i, query_8_new20);
+                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    if (f % 32 == 31) {
+                        query_11_in_whole += query_11_in;
+                        query_11_in = (vec_v3){0};
+                    }
                 }
+                query_11_in += query_11_in_whole;
                 store_v3(query_11 + i, load_v3(query_11 + i) + query_11_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -1786,7 +1975,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 store_v3(row_sum_rest + i, splat_v3(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            dot6_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1796,8 +1985,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = most(0, chunk * 16), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
                 const int64_t j1 = least(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -1815,10 +2003,10 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            const vec_v3 k_tile_2_20 = load_v3(k_tile_2 + d * 16 + j);
-                            const vec_v3 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
-                            store_v3(k_tile_2 + d * 16 + j, k_tile_2_new21);
-                            key_7_in[u] += k_tile_2_new21 * k_tile_2_new21;
+                            const vec_v3 k_tile_2_21 = load_v3(k_tile_2 + d * 16 + j);
+                            const vec_v3 k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 16 + j, k_tile_2_new22);
+                            key_7_in[u] += k_tile_2_new22 * k_tile_2_new22;
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1826,12 +2014,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot3_v3(query_7, k_tile_2, key_8);
+                dot4_v3(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_22 = load_v3(key_7 + j) * 0.7213475f;
+                    const vec_v3 t_23 = load_v3(key_7 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v3(key_8 + c * 16 + j, load_v3(key_8 + c * 16 + j) - t_22);
+                        store_v3(key_8 + c * 16 + j, load_v3(key_8 + c * 16 + j) - t_23);
                     }
                 }
                 /* weight = -FLT_MAX */
@@ -1858,11 +2046,11 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_24 = (i0 + i + lane_v3) + t_23;
+                        const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 + j))),
+                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 + j))),
                                 mask_v3), load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
                         }
                     }
@@ -1896,12 +2084,18 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 /* weight_2 += exp2((query_5 + key_8) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_25 = load_v3(row_max + i);
+                    const vec_v3 row_max_26 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v3 weight_2_in = (vec_v3){0};
+                        vec_v3 weight_2_in_whole = (vec_v3){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                            weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            if (c % 32 == 31) {
+                                weight_2_in_whole += weight_2_in;
+                                weight_2_in = (vec_v3){0};
+                            }
                         }
+                        weight_2_in += weight_2_in_whole;
                         store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) + weight_2_in);
                     }
                 }
@@ -1915,20 +2109,20 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                    const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_27 = (i0 + i + lane_v3) + t_26;
+                        const ints_v3 t_28 = (i0 + i + lane_v3) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
                                 j))), mask_v3), load_v3(weight_2 + j * 16 + i), splat_v3(0.0f)));
                         }
                     }
                 }
                 /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_28 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_28);
-                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_28);
+                    const vec_v3 old_max_29 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_29);
+                    store_v3(row_sum_rest + i, load_v3(row_sum_rest + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1946,20 +2140,34 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot6_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[2];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_30 = n_k - n_q;
+                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) & (-(int64_t)t_31), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot8_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_29 = load_v3(row_max + i);
-                const vec_v3 query_9_30 = load_v3(query_9 + i);
-                const vec_v3 t_31 = max_v3(row_max_29, query_9_30);
-                const vec_v3 t_32 = exp2_v3(row_max_29 - t_31);
-                const vec_v3 t_33 = exp2_v3(query_9_30 - t_31);
-                const vec_v3 t_34 = (load_v3(row_sum + i) * t_32) + (load_v3(query_11 + i) * t_33);
-                const mask_v3 t_35 = t_34 == 0.0f;
+                const vec_v3 row_max_32 = load_v3(row_max + i);
+                const vec_v3 query_9_33 = load_v3(query_9 + i);
+                const vec_v3 t_34 = max_nan_v3(row_max_32, query_9_33);
+                const vec_v3 t_35 = exp2_v3(row_max_32 - t_34);
+                const vec_v3 t_36 = exp2_v3(query_9_33 - t_34);
+                const vec_v3 t_37 = (load_v3(row_sum + i) * t_35) + (load_v3(query_11 + i) * t_36);
+                const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_35, splat_v3(0.0f), ((load_v3(sum + e * 16 + i) * t_32) + (load_v3(query_12 + e * 16 + i) *
-                        t_33)) / t_34));
+                    store_v3(sum + e * 16 + i, pick_v3(t_38, splat_v3(0.0f), ((load_v3(sum + e * 16 + i) * t_35) + (load_v3(query_12 + e * 16 + i) *
+                        t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1987,26 +2195,32 @@ TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int6
 #endif
 
 /* ==== generic ==== */
+
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
 static const ints_any lane_any = {0, 1, 2, 3};
+
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-/* 2^x; off by less than 1e-8 of the value. 0 below -127, NaN stays. */
+
+/* The same, and NaN stays as the second, too. */
+INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
+
+/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
     x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* 1.5 * 2^23: the integer nearest to x is in the low bits of t */
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
     const vec_any f = x - (t - 12582912.0f);
     vec_any p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
@@ -2017,13 +2231,32 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
+/* The sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
@@ -2032,35 +2265,49 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         vec_any t[4];
         UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 1)) {
-                const vec_any a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-            }
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 2)) {
-                const vec_any a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            }
+        exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
-    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
-    store_any(rest, more - (new - old));
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
     store_any(sum, new);
 }
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2078,7 +2325,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
             if (then == 3) {
-                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
             store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
@@ -2086,65 +2333,86 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+APART void dot2_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, factor, rest);
+    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot3_any(const float *a, const float *b, float *c)
+APART void dot3_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
 {
-    dot_any(2, 16, 256, 4, 64, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
 }
-APART void dot4_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot4_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 256, 4, steps, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 16, 64, 4, 256, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *rest)
+APART void dot6_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 16, 64, 4, steps, a, 1, a_step, b, 16, c, 16, 3, factor, rest);
+    dot_any(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_finite_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+}
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor, float *compensation)
+{
+    dot_any(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2248,8 +2516,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2351,9 +2618,15 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             const vec_any row_max_8 = load_any(row_max + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 vec_any weight_2_in = (vec_any){0};
+                vec_any weight_2_in_whole = (vec_any){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += exp2_any((load_any(query_4 + c * 144 + i) + (key_3[c * 144 + j])) - row_max_8);
+                    if (c % 32 == 31) {
+                        weight_2_in_whole += weight_2_in;
+                        weight_2_in = (vec_any){0};
+                    }
                 }
+                weight_2_in += weight_2_in_whole;
                 store_any(weight_2 + j * 144 + i, load_any(weight_2 + j * 144 + i) + weight_2_in);
             }
         }
@@ -2398,14 +2671,27 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot2_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[32];
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                }
+                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, weight_2 + j * 144, seen, i1 - i0);
+            }
+        } else
+            dot3_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_12 = load_any(row_sum + i);
-        const mask_any t_13 = row_sum_12 == 0.0f;
+        const vec_any row_sum_13 = load_any(row_sum + i);
+        const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_12));
+            store_any(sum + e * 144 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
@@ -2475,8 +2761,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
         store_any(state + (chunk - chunk0) * 16928 + f, splat_any(-FLT_MAX));
         store_any(state_2 + (chunk - chunk0) * 16928 + f, splat_any(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 16);
-    for (int64_t j0 = chunk * 16; j0 < j_end; j0 += 16) {
+    for (int64_t j0 = chunk * 16, j_end = least(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = least(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
@@ -2505,7 +2790,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot3_any(query, k_tile, key_3);
+        dot4_any(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
@@ -2541,7 +2826,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        dot5_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -2566,37 +2851,37 @@ APART void performer_positive_fold_any(const struct call *call, int64_t task, co
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried); state = before */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_3 = load_any(carried + f);
-            const vec_any before_new4 = carried_3;
-            const vec_any state_5 = load_any(state + (chunk - chunk0) * 16928 + f);
-            const vec_any carried_new6 = max_any(load_any(carried + f), state_5);
-            store_any(carried + f, carried_new6);
-            store_any(keep + f, exp2_any(before_new4 - carried_new6));
-            store_any(take + f, exp2_any(state_5 - carried_new6));
-            store_any(state + (chunk - chunk0) * 16928 + f, before_new4);
+            const vec_any carried_4 = load_any(carried + f);
+            const vec_any before_new5 = carried_4;
+            const vec_any state_6 = load_any(state + (chunk - chunk0) * 16928 + f);
+            const vec_any carried_new7 = max_any(load_any(carried + f), state_6);
+            store_any(carried + f, carried_new7);
+            store_any(keep + f, exp2_any(before_new5 - carried_new7));
+            store_any(take + f, exp2_any(state_6 - carried_new7));
+            store_any(state + (chunk - chunk0) * 16928 + f, before_new5);
         }
         /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_rest = carried_2_rest * keep; carried_2 += state_2 * take; state_2 ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_2_7 = load_any(carried_2 + f);
-            const vec_any before_2_new8 = carried_2_7;
-            const vec_any keep_9 = load_any(keep + f);
-            store_any(carried_2 + f, carried_2_7 * keep_9);
-            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_9);
+            const vec_any carried_2_8 = load_any(carried_2 + f);
+            const vec_any before_2_new9 = carried_2_8;
+            const vec_any keep_10 = load_any(keep + f);
+            store_any(carried_2 + f, carried_2_8 * keep_10);
+            store_any(carried_2_rest + f, load_any(carried_2_rest + f) * keep_10);
             add_any(carried_2 + f, carried_2_rest + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) * load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new8);
+            store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
         }
         /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_rest = carried_3_rest * keep; carried_3 += state_3 * take; state_3 ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_10 = load_any(carried_3 + f * 64 + e);
-                    const vec_any before_3_new11 = carried_3_10;
-                    const float keep_12 = keep[f];
-                    store_any(carried_3 + f * 64 + e, carried_3_10 * keep_12);
-                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_12);
+                    const vec_any carried_3_11 = load_any(carried_3 + f * 64 + e);
+                    const vec_any before_3_new12 = carried_3_11;
+                    const float keep_13 = keep[f];
+                    store_any(carried_3 + f * 64 + e, carried_3_11 * keep_13);
+                    store_any(carried_3_rest + f * 64 + e, load_any(carried_3_rest + f * 64 + e) * keep_13);
                     add_any(carried_3 + f * 64 + e, carried_3_rest + f * 64 + e, load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f],
                         splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new11);
+                    store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
                 }
             }
         }
@@ -2648,8 +2933,8 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     float *const q_tile = (float *)(void *)(part->work + 16448); /* [d: 64, i: 16] */
     float *const k_tile_2 = (float *)(void *)(part->work + 112000); /* [d: 64, j: 16] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 16) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0
+            += 16) {
             const int64_t i1 = least(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
@@ -2667,10 +2952,10 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any q_tile_13 = load_any(q_tile + d * 16 + i);
-                        const vec_any q_tile_new14 = q_tile_13 * 0.35355339f;
-                        store_any(q_tile + d * 16 + i, q_tile_new14);
-                        query_3_in[u] += q_tile_new14 * q_tile_new14;
+                        const vec_any q_tile_14 = load_any(q_tile + d * 16 + i);
+                        const vec_any q_tile_new15 = q_tile_14 * 0.35355339f;
+                        store_any(q_tile + d * 16 + i, q_tile_new15);
+                        query_3_in[u] += q_tile_new15 * q_tile_new15;
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2686,12 +2971,12 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot3_any(features_w, q_tile, query_5);
+            dot4_any(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_15 = load_any(query_3 + i) * 0.7213475f;
+                const vec_any t_16 = load_any(query_3 + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_any(query_5 + c * 16 + i, load_any(query_5 + c * 16 + i) - t_15);
+                    store_any(query_5 + c * 16 + i, load_any(query_5 + c * 16 + i) - t_16);
                 }
             }
             /* query_7 = features.w * 1.442695f */
@@ -2714,9 +2999,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_8_new16 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
-                        store_any(query_8 + f * 16 + i, query_8_new16);
-                        query_9_in[u] = max_any(query_9_in[u], query_8_new16);
+                        const vec_any query_8_new17 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
+                        store_any(query_8 + f * 16 + i, query_8_new17);
+                        query_9_in[u] = max_any(query_9_in[u], query_8_new17);
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
@@ -2729,14 +3014,20 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
             }
             /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_9_18 = load_any(query_9 + i);
+                const vec_any query_9_19 = load_any(query_9 + i);
                 vec_any query_11_in = (vec_any){0};
+                vec_any query_11_in_whole = (vec_any){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_any query_8_17 = load_any(query_8 + f * 16 + i);
-                    const vec_any query_8_new19 = exp2_any(query_8_17 - query_9_18) * 0.00390625f;
-                    store_any(query_8 + f * 16 + i, query_8_new19);
-                    query_11_in += query_8_new19 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_any query_8_18 = load_any(query_8 + f * 16 + i);
+                    const vec_any query_8_new20 = exp2_any(query_8_18 - query_9_19) * 0.00390625f;
+                    store_any(query_8 + f * 16 + i, query_8_new20);
+                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    if (f % 32 == 31) {
+                        query_11_in_whole += query_11_in;
+                        query_11_in = (vec_any){0};
+                    }
                 }
+                query_11_in += query_11_in_whole;
                 store_any(query_11 + i, load_any(query_11 + i) + query_11_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_rest = 0.0f */
@@ -2746,7 +3037,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 store_any(row_sum_rest + i, splat_any(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_any(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            dot6_any(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2756,8 +3047,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 16); j0 < j_end; j0 += 16) {
+            for (int64_t j0 = most(0, chunk * 16), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
                 const int64_t j1 = least(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
@@ -2775,10 +3065,10 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            const vec_any k_tile_2_20 = load_any(k_tile_2 + d * 16 + j);
-                            const vec_any k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
-                            store_any(k_tile_2 + d * 16 + j, k_tile_2_new21);
-                            key_7_in[u] += k_tile_2_new21 * k_tile_2_new21;
+                            const vec_any k_tile_2_21 = load_any(k_tile_2 + d * 16 + j);
+                            const vec_any k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
+                            store_any(k_tile_2 + d * 16 + j, k_tile_2_new22);
+                            key_7_in[u] += k_tile_2_new22 * k_tile_2_new22;
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2786,12 +3076,12 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot3_any(query_7, k_tile_2, key_8);
+                dot4_any(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_22 = load_any(key_7 + j) * 0.7213475f;
+                    const vec_any t_23 = load_any(key_7 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_any(key_8 + c * 16 + j, load_any(key_8 + c * 16 + j) - t_22);
+                        store_any(key_8 + c * 16 + j, load_any(key_8 + c * 16 + j) - t_23);
                     }
                 }
                 /* weight = -FLT_MAX */
@@ -2818,11 +3108,11 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_24 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_24 = (i0 + i + lane_any) + t_23;
+                        const ints_any t_25 = (i0 + i + lane_any) + t_24;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_24) & (-(int64_t)((chunk * 16) <= (j0 +
+                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) & (-(int64_t)((chunk * 16) <= (j0 +
                                 j))), mask_any), load_any(weight + j * 16 + i), splat_any(-INFINITY)));
                         }
                     }
@@ -2856,12 +3146,18 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 /* weight_2 += exp2((query_5 + key_8) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_25 = load_any(row_max + i);
+                    const vec_any row_max_26 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_any weight_2_in = (vec_any){0};
+                        vec_any weight_2_in_whole = (vec_any){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_25);
+                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            if (c % 32 == 31) {
+                                weight_2_in_whole += weight_2_in;
+                                weight_2_in = (vec_any){0};
+                            }
                         }
+                        weight_2_in += weight_2_in_whole;
                         store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) + weight_2_in);
                     }
                 }
@@ -2875,20 +3171,20 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_26 = n_k - n_q;
+                    const int64_t t_27 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_27 = (i0 + i + lane_any) + t_26;
+                        const ints_any t_28 = (i0 + i + lane_any) + t_27;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_27) & (-(int64_t)((chunk * 16) <= (j0 +
+                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_28) & (-(int64_t)((chunk * 16) <= (j0 +
                                 j))), mask_any), load_any(weight_2 + j * 16 + i), splat_any(0.0f)));
                         }
                     }
                 }
                 /* row_sum = row_sum * old_max; row_sum_rest = row_sum_rest * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_28 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_28);
-                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_28);
+                    const vec_any old_max_29 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_29);
+                    store_any(row_sum_rest + i, load_any(row_sum_rest + i) * old_max_29);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2906,20 +3202,34 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                dot6_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot7_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[4];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_30 = n_k - n_q;
+                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) & (-(int64_t)t_31), mask_any);
+                        }
+                        add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot8_any(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_rest);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max, query_9)))) == 0.0f, 0 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_29 = load_any(row_max + i);
-                const vec_any query_9_30 = load_any(query_9 + i);
-                const vec_any t_31 = max_any(row_max_29, query_9_30);
-                const vec_any t_32 = exp2_any(row_max_29 - t_31);
-                const vec_any t_33 = exp2_any(query_9_30 - t_31);
-                const vec_any t_34 = (load_any(row_sum + i) * t_32) + (load_any(query_11 + i) * t_33);
-                const mask_any t_35 = t_34 == 0.0f;
+                const vec_any row_max_32 = load_any(row_max + i);
+                const vec_any query_9_33 = load_any(query_9 + i);
+                const vec_any t_34 = max_nan_any(row_max_32, query_9_33);
+                const vec_any t_35 = exp2_any(row_max_32 - t_34);
+                const vec_any t_36 = exp2_any(query_9_33 - t_34);
+                const vec_any t_37 = (load_any(row_sum + i) * t_35) + (load_any(query_11 + i) * t_36);
+                const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_35, splat_any(0.0f), ((load_any(sum + e * 16 + i) * t_32) + (load_any(query_12 + e * 16 +
-                        i) * t_33)) / t_34));
+                    store_any(sum + e * 16 + i, pick_any(t_38, splat_any(0.0f), ((load_any(sum + e * 16 + i) * t_35) + (load_any(query_12 + e * 16 +
+                        i) * t_36)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2980,12 +3290,26 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-static int thread_count(const struct attn_problem *p)
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return omp_get_max_threads();
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
 #else
+    (void)bytes_a_thread;
     return 1;
 #endif
 }
@@ -3033,7 +3357,8 @@ static size_t most_bytes_a_thread(int64_t n_k)
 
 size_t performer_positive_workspace(const struct attn_problem *problem)
 {
-    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
+    if (!problem) return 0;
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int performer_positive_forward(const struct attn_problem *problem, const struct performer_positive_params *params, const float *q, const float *k, const float *v,
@@ -3049,9 +3374,9 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const int threads = thread_count(problem);
-    const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

@@ -1,4 +1,5 @@
 /* polysketch_learned_r32.c, made by attnc 0.1.0: attnc polysketch_learned_r32.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes polysketch_learned_r32.h.
    polynomial attention of degree 4 through a learned sketch of size 32
    Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 2 and appendix D
 
@@ -135,6 +136,9 @@
      generic    quadratic tiles of 128 queries and 144 keys; 369664 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "polysketch_learned_r32.c is C, not C++: a C compiler has to compile it"
+#endif
 #include "polysketch_learned_r32.h"
 
 #include <float.h>
@@ -185,20 +189,22 @@ INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+
+/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
 TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
 {
     const mask_v4 sign = (mask_v4)x & ~0x7fffffff;
@@ -215,6 +221,7 @@ TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
     const vec_v4 m = scale * p + (scale - 1.0f);
     return (vec_v4)((mask_v4)(m / (m + 2.0f)) | sign);
 }
+
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
     vec_v4 y;
@@ -222,6 +229,7 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -230,7 +238,37 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
@@ -239,47 +277,49 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         vec_v4 t[16];
         UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 1)) {
-                const vec_v4 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 2)) {
-                const vec_v4 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 4)) {
-                const vec_v4 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 8)) {
-                const vec_v4 a = t[r], b = t[r + 8];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-            }
+        exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
-    store_v4(rest, more - (new - old));
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
     store_v4(sum, new);
 }
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -297,7 +337,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
             if (then == 3) {
-                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
@@ -305,97 +345,118 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot11_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot14_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_v4(4, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -715,8 +776,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -983,14 +1043,27 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[16];
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_49 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                }
+                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_49 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_50 = t_49 == 0.0f;
+        const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_51 = t_50 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_50, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_49));
+            store_v4(sum + e * 272 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_50));
         }
     }
     /* out = sum, transposed back */
@@ -1077,8 +1150,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -1163,7 +1235,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot8_v4(sketch_g1_w0, key_9, key_10);
+        dot9_v4(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1173,7 +1245,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot9_v4(sketch_g1_w1, key_10, key_12);
+        dot10_v4(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -1217,7 +1289,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot10_v4(sketch_g1_w2, key_12, key_17);
+        dot11_v4(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1227,7 +1299,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot9_v4(sketch_g1_w3, key_17, key_19);
+        dot10_v4(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_16 = load_v4(key_7 + j);
@@ -1236,7 +1308,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot8_v4(sketch_g2_w0, k_tile, key_21);
+        dot9_v4(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1246,7 +1318,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot9_v4(sketch_g2_w1, key_21, key_23);
+        dot10_v4(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -1290,7 +1362,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot10_v4(sketch_g2_w2, key_23, key_28);
+        dot11_v4(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
@@ -1300,15 +1372,14 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot9_v4(sketch_g2_w3, key_28, key_30);
+        dot10_v4(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
@@ -1330,7 +1401,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_32 * v */
-            dot11_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot12_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -1454,8 +1525,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1541,7 +1612,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot8_v4(sketch_g1_w0, query_9, query_10);
+            dot9_v4(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1551,7 +1622,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot9_v4(sketch_g1_w1, query_10, query_12);
+            dot10_v4(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_13 + i, splat_v4(0.0f));
@@ -1595,7 +1666,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot10_v4(sketch_g1_w2, query_12, query_17);
+            dot11_v4(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1605,7 +1676,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot9_v4(sketch_g1_w3, query_17, query_19);
+            dot10_v4(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_7_41 = load_v4(query_7 + i);
@@ -1615,7 +1686,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot8_v4(sketch_g2_w0, q_tile, query_21);
+            dot9_v4(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1625,7 +1696,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot9_v4(sketch_g2_w1, query_21, query_23);
+            dot10_v4(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_24 + i, splat_v4(0.0f));
@@ -1669,7 +1740,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot10_v4(sketch_g2_w2, query_23, query_28);
+            dot11_v4(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -1679,7 +1750,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot9_v4(sketch_g2_w3, query_28, query_30);
+            dot10_v4(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1701,8 +1772,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1729,7 +1799,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot12_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot13_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1740,8 +1810,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1827,7 +1896,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot8_v4(sketch_g1_w0, key_41, key_42);
+                dot9_v4(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1837,7 +1906,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot9_v4(sketch_g1_w1, key_42, key_44);
+                dot10_v4(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_45 + j, splat_v4(0.0f));
@@ -1881,7 +1950,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot10_v4(sketch_g1_w2, key_44, key_49);
+                dot11_v4(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1891,7 +1960,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot9_v4(sketch_g1_w3, key_49, key_51);
+                dot10_v4(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_39_65 = load_v4(key_39 + j);
@@ -1901,7 +1970,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot8_v4(sketch_g2_w0, k_tile_2, key_53);
+                dot9_v4(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1911,7 +1980,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot9_v4(sketch_g2_w1, key_53, key_55);
+                dot10_v4(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_56 + j, splat_v4(0.0f));
@@ -1955,7 +2024,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot10_v4(sketch_g2_w2, key_55, key_60);
+                dot11_v4(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -1965,7 +2034,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot9_v4(sketch_g2_w3, key_60, key_62);
+                dot10_v4(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -1974,7 +2043,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot13_v4(j1 - j0, key_51, query_19, score);
+                dot14_v4(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2011,14 +2080,28 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot14_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot15_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[4];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_75 = n_k - n_q;
+                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) & (-(int64_t)t_76), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot16_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_75 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
-                const mask_v4 t_76 = t_75 == 0.0f;
+                const vec_v4 t_77 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
+                const mask_v4 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_76, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_75));
+                    store_v4(sum + e * 64 + i, pick_v4(t_78, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -2048,20 +2131,22 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+
+/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
 TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
 {
     const mask_v3 sign = (mask_v3)x & ~0x7fffffff;
@@ -2078,6 +2163,7 @@ TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
     const vec_v3 m = scale * p + (scale - 1.0f);
     return (vec_v3)((mask_v3)(m / (m + 2.0f)) | sign);
 }
+
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
     vec_v3 y;
@@ -2085,6 +2171,7 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -2092,7 +2179,31 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
@@ -2101,41 +2212,49 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         vec_v3 t[8];
         UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 1)) {
-                const vec_v3 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 2)) {
-                const vec_v3 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 4)) {
-                const vec_v3 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-            }
+        exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
-    store_v3(rest, more - (new - old));
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
     store_v3(sum, new);
 }
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2153,7 +2272,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
             if (then == 3) {
-                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
@@ -2161,97 +2280,118 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 64, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 256, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 256, 4, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, a_step, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot10_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot11_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot14_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_v3(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_v3(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2571,8 +2711,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2839,14 +2978,27 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[32];
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_49 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                }
+                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_49 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_50 = t_49 == 0.0f;
+        const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_51 = t_50 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_50, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_49));
+            store_v3(sum + e * 272 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_50));
         }
     }
     /* out = sum, transposed back */
@@ -2933,8 +3085,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -3019,7 +3170,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot8_v3(sketch_g1_w0, key_9, key_10);
+        dot9_v3(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3029,7 +3180,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot9_v3(sketch_g1_w1, key_10, key_12);
+        dot10_v3(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -3073,7 +3224,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot10_v3(sketch_g1_w2, key_12, key_17);
+        dot11_v3(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3083,7 +3234,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot9_v3(sketch_g1_w3, key_17, key_19);
+        dot10_v3(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_16 = load_v3(key_7 + j);
@@ -3092,7 +3243,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot8_v3(sketch_g2_w0, k_tile, key_21);
+        dot9_v3(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3102,7 +3253,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot9_v3(sketch_g2_w1, key_21, key_23);
+        dot10_v3(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -3146,7 +3297,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot10_v3(sketch_g2_w2, key_23, key_28);
+        dot11_v3(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
@@ -3156,15 +3307,14 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot9_v3(sketch_g2_w3, key_28, key_30);
+        dot10_v3(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
@@ -3186,7 +3336,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_32 * v */
-            dot11_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot12_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -3310,8 +3460,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -3397,7 +3547,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot8_v3(sketch_g1_w0, query_9, query_10);
+            dot9_v3(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3407,7 +3557,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot9_v3(sketch_g1_w1, query_10, query_12);
+            dot10_v3(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_13 + i, splat_v3(0.0f));
@@ -3451,7 +3601,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot10_v3(sketch_g1_w2, query_12, query_17);
+            dot11_v3(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3461,7 +3611,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot9_v3(sketch_g1_w3, query_17, query_19);
+            dot10_v3(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_7_41 = load_v3(query_7 + i);
@@ -3471,7 +3621,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot8_v3(sketch_g2_w0, q_tile, query_21);
+            dot9_v3(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3481,7 +3631,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot9_v3(sketch_g2_w1, query_21, query_23);
+            dot10_v3(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_24 + i, splat_v3(0.0f));
@@ -3525,7 +3675,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot10_v3(sketch_g2_w2, query_23, query_28);
+            dot11_v3(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -3535,7 +3685,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot9_v3(sketch_g2_w3, query_28, query_30);
+            dot10_v3(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3557,8 +3707,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3585,7 +3734,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot12_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot13_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3596,8 +3745,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -3683,7 +3831,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot8_v3(sketch_g1_w0, key_41, key_42);
+                dot9_v3(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3693,7 +3841,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot9_v3(sketch_g1_w1, key_42, key_44);
+                dot10_v3(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_45 + j, splat_v3(0.0f));
@@ -3737,7 +3885,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot10_v3(sketch_g1_w2, key_44, key_49);
+                dot11_v3(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3747,7 +3895,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot9_v3(sketch_g1_w3, key_49, key_51);
+                dot10_v3(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_39_65 = load_v3(key_39 + j);
@@ -3757,7 +3905,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot8_v3(sketch_g2_w0, k_tile_2, key_53);
+                dot9_v3(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3767,7 +3915,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot9_v3(sketch_g2_w1, key_53, key_55);
+                dot10_v3(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_56 + j, splat_v3(0.0f));
@@ -3811,7 +3959,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot10_v3(sketch_g2_w2, key_55, key_60);
+                dot11_v3(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -3821,7 +3969,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot9_v3(sketch_g2_w3, key_60, key_62);
+                dot10_v3(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -3830,7 +3978,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot13_v3(j1 - j0, key_51, query_19, score);
+                dot14_v3(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3867,14 +4015,28 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot14_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot15_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[8];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_75 = n_k - n_q;
+                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) & (-(int64_t)t_76), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot16_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_75 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
-                const mask_v3 t_76 = t_75 == 0.0f;
+                const vec_v3 t_77 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
+                const mask_v3 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_76, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_75));
+                    store_v3(sum + e * 64 + i, pick_v3(t_78, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -3902,20 +4064,22 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
 #endif
 
 /* ==== generic ==== */
+
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
 static const ints_any lane_any = {0, 1, 2, 3};
-/* tanh, within 3 ulp, from e^(2|x|) - 1 without cancellation */
+
+/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
 INLINE vec_any tanh_any(vec_any x)
 {
     const mask_any sign = (mask_any)x & ~0x7fffffff;
@@ -3932,6 +4096,7 @@ INLINE vec_any tanh_any(vec_any x)
     const vec_any m = scale * p + (scale - 1.0f);
     return (vec_any)((mask_any)(m / (m + 2.0f)) | sign);
 }
+
 INLINE vec_any sqrt_any(vec_any x)
 {
     vec_any y = x;
@@ -3939,13 +4104,32 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+/* The sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
@@ -3954,35 +4138,49 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         vec_any t[4];
         UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 1)) {
-                const vec_any a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-            }
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 2)) {
-                const vec_any a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            }
+        exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = (from[row * from_row + column]);
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = from[row * from_row + column];
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
-    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
-    store_any(rest, more - (new - old));
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
     store_any(sum, new);
 }
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -4000,7 +4198,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
             if (then == 3) {
-                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
             store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
@@ -4008,97 +4206,118 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot2_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 64, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot4_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 32, 2, 256, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot5_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 256, 4, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot6_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+APART void dot7_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, a_step, b, 144, c, 144, 3, NULL, rest);
+    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot8_any(const float *a, const float *b, float *c)
+APART void dot8_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 64, 256, 4, 64, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
 }
 APART void dot9_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 32, 2, 256, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
 APART void dot10_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 256, 4, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *rest)
+APART void dot14_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, a, 1, a_step, b, 64, c, 64, 3, NULL, rest);
+    dot_any(2, 64, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot16_any(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+{
+    dot_any(2, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4419,8 +4638,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -4688,14 +4906,27 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
         }
         /* sum[e][i] += sum over j of v * score */
-        dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what
+            sees them */
+            dot7_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[32];
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_49 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                }
+                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
+            }
+        } else
+            dot8_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_49 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_50 = t_49 == 0.0f;
+        const vec_any t_50 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_51 = t_50 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_50, splat_any(0.0f), load_any(sum + e * 144 + i) / t_49));
+            store_any(sum + e * 144 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 144 + i) / t_50));
         }
     }
     /* out = sum, transposed back */
@@ -4782,8 +5013,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 64);
-    for (int64_t j0 = chunk * 64; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 64, j_end = least(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -4868,7 +5098,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot8_any(sketch_g1_w0, key_9, key_10);
+        dot9_any(sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4878,7 +5108,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot9_any(sketch_g1_w1, key_10, key_12);
+        dot10_any(sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -4922,7 +5152,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot10_any(sketch_g1_w2, key_12, key_17);
+        dot11_any(sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4932,7 +5162,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot9_any(sketch_g1_w3, key_17, key_19);
+        dot10_any(sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -4941,7 +5171,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot8_any(sketch_g2_w0, k_tile, key_21);
+        dot9_any(sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -4951,7 +5181,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot9_any(sketch_g2_w1, key_21, key_23);
+        dot10_any(sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -4995,7 +5225,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot10_any(sketch_g2_w2, key_23, key_28);
+        dot11_any(sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
@@ -5005,15 +5235,14 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot9_any(sketch_g2_w3, key_28, key_30);
+        dot10_any(sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
                 store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j)) * 0.176776695f) * 5.656854f);
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_32 = key_19 * key_19 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
@@ -5035,7 +5264,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_32 * v */
-            dot11_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -5159,8 +5388,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
     float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 64) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 64) - (n_k - n_q)); i0 < i_end; i0
+            += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -5246,7 +5475,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot8_any(sketch_g1_w0, query_9, query_10);
+            dot9_any(sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5256,7 +5485,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot9_any(sketch_g1_w1, query_10, query_12);
+            dot10_any(sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -5301,7 +5530,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot10_any(sketch_g1_w2, query_12, query_17);
+            dot11_any(sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5311,7 +5540,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot9_any(sketch_g1_w3, query_17, query_19);
+            dot10_any(sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
@@ -5321,7 +5550,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot8_any(sketch_g2_w0, q_tile, query_21);
+            dot9_any(sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5331,7 +5560,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot9_any(sketch_g2_w1, query_21, query_23);
+            dot10_any(sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -5376,7 +5605,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot10_any(sketch_g2_w2, query_23, query_28);
+            dot11_any(sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = 0; h < 256; h++) {
@@ -5386,7 +5615,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot9_any(sketch_g2_w3, query_28, query_30);
+            dot10_any(sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -5408,8 +5637,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_32 = (query_19 * query_19) * select((f / 32) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5436,7 +5664,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot12_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
+                dot13_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32, query_34);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -5447,8 +5675,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 64); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 64), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -5534,7 +5761,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot8_any(sketch_g1_w0, key_41, key_42);
+                dot9_any(sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5544,7 +5771,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot9_any(sketch_g1_w1, key_42, key_44);
+                dot10_any(sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_45 + j, splat_any(0.0f));
@@ -5589,7 +5816,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot10_any(sketch_g1_w2, key_44, key_49);
+                dot11_any(sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5599,7 +5826,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot9_any(sketch_g1_w3, key_49, key_51);
+                dot10_any(sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
@@ -5609,7 +5836,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot8_any(sketch_g2_w0, k_tile_2, key_53);
+                dot9_any(sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5619,7 +5846,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot9_any(sketch_g2_w1, key_53, key_55);
+                dot10_any(sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_56 + j, splat_any(0.0f));
@@ -5664,7 +5891,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot10_any(sketch_g2_w2, key_55, key_60);
+                dot11_any(sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = 0; h < 256; h++) {
@@ -5674,7 +5901,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot9_any(sketch_g2_w3, key_60, key_62);
+                dot10_any(sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -5683,7 +5910,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot13_any(j1 - j0, key_51, query_19, score);
+                dot14_any(j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -5720,15 +5947,29 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                dot14_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0,
+                    64), 0)) { /* infinity and NaN reach only what sees them */
+                    dot15_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[16];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int64_t t_75 = n_k - n_q;
+                        const int t_76 = (chunk * 64) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) & (-(int64_t)t_76), mask_any);
+                        }
+                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot16_any(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f, (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_75 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
-                const mask_any t_76 = t_75 == 0.0f;
+                const vec_any t_77 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
+                const mask_any t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_76, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
-                        t_75));
+                    store_any(sum + e * 64 + i, pick_any(t_78, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) /
+                        t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -5789,12 +6030,26 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-static int thread_count(const struct attn_problem *p)
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return omp_get_max_threads();
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
 #else
+    (void)bytes_a_thread;
     return 1;
 #endif
 }
@@ -5839,7 +6094,8 @@ static size_t most_bytes_a_thread(int64_t n_k)
 
 size_t polysketch_learned_r32_workspace(const struct attn_problem *problem)
 {
-    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
+    if (!problem) return 0;
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int polysketch_learned_r32_forward(const struct attn_problem *problem, const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
@@ -5855,9 +6111,9 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem, const str
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const int threads = thread_count(problem);
-    const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

@@ -1,4 +1,5 @@
 /* polysketch_r32_local_f16.c, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes polysketch_r32_local_f16.h.
    polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16, its states in f32
    Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2
 
@@ -54,6 +55,9 @@
      generic    quadratic tiles of 128 queries and 144 keys; 389248 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local_f16.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "polysketch_r32_local_f16.c is C, not C++: a C compiler has to compile it"
+#endif
 #include "polysketch_r32_local_f16.h"
 
 #include <float.h>
@@ -125,19 +129,20 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
 /* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-typedef uint16_t halves_v4 __attribute__((vector_size(32), aligned(2), may_alias));
-
+typedef uint16_t halves_v4 __attribute__((vector_size(2 * 16), aligned(2), may_alias));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b)); }
+
 TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const mask_v4 bits = __builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4), x = (bits & 0x7fff) << 13;
@@ -145,7 +150,9 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* f16 has 5 bits of expon
     const vec_v4 tiny = (vec_v4)(x + (113 << 23)) - 0x1p-14f;
     return (vec_v4)((mask_v4)pick_v4((mask_v4)(x < 0x00800000), tiny, (vec_v4)normal) | (bits & 0x8000) << 16);
 }
+
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
 {
     vec_v4 y;
@@ -153,6 +160,7 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -161,7 +169,37 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* The same of elements in 16 bits. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
@@ -170,47 +208,49 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
         vec_v4 t[16];
         UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 1)) {
-                const vec_v4 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 2)) {
-                const vec_v4 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 4)) {
-                const vec_v4 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-            }
-        UNROLL for (int r = 0; r < 16; r++)
-            if (!(r & 8)) {
-                const vec_v4 a = t[r], b = t[r + 8];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-                t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-            }
+        exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v4 INLINE void add_v4(float *sum, float *rest, vec_v4 x, vec_v4 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(rest) * factor + x, new = old + more;
-    store_v4(rest, more - (new - old));
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
     store_v4(sum, new);
 }
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16) found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x), load_v4(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -228,7 +268,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
             if (then == 3) {
-                add_v4(to, rest + r * c_row + v * 16, sum[r][v], times);
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
             store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
@@ -236,77 +276,98 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v4(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v4 INLINE void dot_part_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v4(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v4(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v4(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
 TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, 32, 2, 64, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(3, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(4, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 256, 64, 4, steps, a, 1, 64, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v4(4, 256, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 256, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(4, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, float *c, float *rest)
+TARGET_v4 APART void dot9_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 3, NULL, rest);
+    dot_v4(4, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_v4(4, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -419,8 +480,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -529,14 +589,27 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
-        dot4_v4(j1 - j0, v_tile, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
+            */
+            dot4_v4(j1 - j0, v_tile, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[16];
+                if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
+                const int64_t t_17 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                }
+                add_seen_v4(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot5_v4(j1 - j0, v_tile, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_17 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_18 = t_17 == 0.0f;
+        const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_19 = t_18 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_18, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_17));
+            store_v4(sum + e * 272 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_18));
         }
     }
     /* out = sum, transposed back */
@@ -607,8 +680,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -661,9 +733,9 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v4(sketch_g1, k_tile, key_5);
+        dot6_v4(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v4(sketch_g2, k_tile, key_6);
+        dot6_v4(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
@@ -672,8 +744,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
                 }
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
@@ -695,7 +766,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
-            dot6_v4(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot7_v4(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -778,8 +849,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
+            i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -828,9 +899,9 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v4(sketch_g1, q_tile, query_5);
+            dot6_v4(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v4(sketch_g2, q_tile, query_6);
+            dot6_v4(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -853,8 +924,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -881,7 +951,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot8_v4(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -892,8 +962,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -946,7 +1015,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_v4(j1 - j0, k_tile_2, q_tile, score);
+                dot9_v4(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -984,14 +1053,28 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                dot9_v4(j1 - j0, v_tile_2, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v_tile_2, 64, j1 - j0, 64), 0)) {
+                    /* infinity and NaN reach only what sees them */
+                    dot10_v4(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[4];
+                        if (finite_v4(v_tile_2 + j * 64, 1, 64, 1)) continue;
+                        const int64_t t_19 = n_k - n_q;
+                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_19)) & (-(int64_t)t_20), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot11_v4(j1 - j0, v_tile_2, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_19 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
-                const mask_v4 t_20 = t_19 == 0.0f;
+                const vec_v4 t_21 = (load_v4(row_sum + i) + load_v4(query_9 + i)) + 1.0f;
+                const mask_v4 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_19));
+                    store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f), (load_v4(sum + e * 64 + i) + load_v4(query_10 + e * 64 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -1023,19 +1106,20 @@ TARGET_v4 static void polysketch_r32_local_f16_linear_v4(const struct call *call
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
 /* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-typedef uint16_t halves_v3 __attribute__((vector_size(16), aligned(2), may_alias));
-
+typedef uint16_t halves_v3 __attribute__((vector_size(2 * 8), aligned(2), may_alias));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
 /* a where the mask is set, else b */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b)); }
+
 TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const mask_v3 bits = __builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3), x = (bits & 0x7fff) << 13;
@@ -1043,7 +1127,9 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* f16 has 5 bits of expon
     const vec_v3 tiny = (vec_v3)(x + (113 << 23)) - 0x1p-14f;
     return (vec_v3)((mask_v3)pick_v3((mask_v3)(x < 0x00800000), tiny, (vec_v3)normal) | (bits & 0x8000) << 16);
 }
+
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
 {
     vec_v3 y;
@@ -1051,6 +1137,7 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
+/* The sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1058,7 +1145,31 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* The same of elements in 16 bits. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
@@ -1067,41 +1178,49 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
         vec_v3 t[8];
         UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 1)) {
-                const vec_v3 a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 2)) {
-                const vec_v3 a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            }
-        UNROLL for (int r = 0; r < 8; r++)
-            if (!(r & 4)) {
-                const vec_v3 a = t[r], b = t[r + 4];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-                t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-            }
+        exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-TARGET_v3 INLINE void add_v3(float *sum, float *rest, vec_v3 x, vec_v3 factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(rest) * factor + x, new = old + more;
-    store_v3(rest, more - (new - old));
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
     store_v3(sum, new);
 }
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8) found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x), load_v3(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1119,7 +1238,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
             if (then == 3) {
-                add_v3(to, rest + r * c_row + v * 8, sum[r][v], times);
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
             store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
@@ -1127,77 +1246,98 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_v3(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-TARGET_v3 INLINE void dot_part_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_v3(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_v3(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_v3(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
 TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, 32, 2, 64, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 256, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 256, 64, 4, steps, a, 1, 64, b, 272, c, 272, 3, NULL, rest);
+    dot_finite_v3(2, 256, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 256, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, const float *b, float *c, float *rest)
+TARGET_v3 APART void dot9_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 3, NULL, rest);
+    dot_v3(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_v3(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1310,8 +1450,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -1420,14 +1559,27 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
-        dot4_v3(j1 - j0, v_tile, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
+            */
+            dot4_v3(j1 - j0, v_tile, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[32];
+                if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
+                const int64_t t_17 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                }
+                add_seen_v3(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
+            }
+        } else
+            dot5_v3(j1 - j0, v_tile, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_17 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_18 = t_17 == 0.0f;
+        const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_19 = t_18 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_18, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_17));
+            store_v3(sum + e * 272 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_18));
         }
     }
     /* out = sum, transposed back */
@@ -1498,8 +1650,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -1552,9 +1703,9 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v3(sketch_g1, k_tile, key_5);
+        dot6_v3(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v3(sketch_g2, k_tile, key_6);
+        dot6_v3(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1563,8 +1714,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
                 }
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
@@ -1586,7 +1736,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
-            dot6_v3(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot7_v3(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -1669,8 +1819,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
+            i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -1719,9 +1869,9 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v3(sketch_g1, q_tile, query_5);
+            dot6_v3(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v3(sketch_g2, q_tile, query_6);
+            dot6_v3(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -1744,8 +1894,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1772,7 +1921,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot8_v3(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1783,8 +1932,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -1837,7 +1985,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_v3(j1 - j0, k_tile_2, q_tile, score);
+                dot9_v3(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1875,14 +2023,28 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                dot9_v3(j1 - j0, v_tile_2, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v_tile_2, 64, j1 - j0, 64), 0)) {
+                    /* infinity and NaN reach only what sees them */
+                    dot10_v3(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[8];
+                        if (finite_v3(v_tile_2 + j * 64, 1, 64, 1)) continue;
+                        const int64_t t_19 = n_k - n_q;
+                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_19)) & (-(int64_t)t_20), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot11_v3(j1 - j0, v_tile_2, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_19 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
-                const mask_v3 t_20 = t_19 == 0.0f;
+                const vec_v3 t_21 = (load_v3(row_sum + i) + load_v3(query_9 + i)) + 1.0f;
+                const mask_v3 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_19));
+                    store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f), (load_v3(sum + e * 64 + i) + load_v3(query_10 + e * 64 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -1912,19 +2074,20 @@ TARGET_v3 static void polysketch_r32_local_f16_linear_v3(const struct call *call
 #endif
 
 /* ==== generic ==== */
+
 /* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, at any element */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-typedef uint16_t halves_any __attribute__((vector_size(8), aligned(2), may_alias));
-
+typedef uint16_t halves_any __attribute__((vector_size(2 * 4), aligned(2), may_alias));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
 /* a where the mask is set, else b */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
 INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const mask_any bits = __builtin_convertvector(*(const halves_any *)(const void *)p, mask_any), x = (bits & 0x7fff) << 13;
@@ -1932,7 +2095,9 @@ INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 
     const vec_any tiny = (vec_any)(x + (113 << 23)) - 0x1p-14f;
     return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
 }
+
 static const ints_any lane_any = {0, 1, 2, 3};
+
 INLINE vec_any sqrt_any(vec_any x)
 {
     vec_any y = x;
@@ -1940,13 +2105,32 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
+/* The sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
     x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
     return x[0];
 }
-/* to[y][x] = from[x][y] */
+
+/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements that are not yet on their side. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* The same of elements in 16 bits. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to, int64_t to_row)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
@@ -1955,35 +2139,49 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
         vec_any t[4];
         UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row + column);
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 1)) {
-                const vec_any a = t[r], b = t[r + 1];
-                t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-                t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-            }
-        UNROLL for (int r = 0; r < 4; r++)
-            if (!(r & 2)) {
-                const vec_any a = t[r], b = t[r + 2];
-                t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-                t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-            }
+        exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++) to[column * to_row + row] = widened(from[row * from_row + column]);
 }
-
-/* *sum becomes *sum * factor + x; *rest carries what rounding leaves over to the next addition (Kahan). */
-INLINE void add_any(float *sum, float *rest, vec_any x, vec_any factor)
+/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
-    const vec_any old = load_any(sum) * factor, more = load_any(rest) * factor + x, new = old + more;
-    store_any(rest, more - (new - old));
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
     store_any(sum, new);
 }
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4) found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* Row r of sums, of which there are `rows`, += values[r * step] * weights, where that value is infinite or NaN, in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step, const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x), load_any(sum + x)));
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with what rounding leaves over in `rest`. */
+   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step,
-    float *c, int64_t c_row, const int then, const float *factor, float *rest)
+    float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -2001,7 +2199,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
             if (then == 3) {
-                add_any(to, rest + r * c_row + v * 4, sum[r][v], times);
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
             store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
@@ -2009,77 +2207,98 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
+/* The same, where the sum is set, of more than 2 * `part` terms in parts of so many: rounding grows with the length of one. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+{
+    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, factor, compensation);
+    if (then == 0)
+        for (int64_t t = first; t < steps; t += part)
+            block_any(rows, vectors, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+}
+
 /* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is constant, else -1. */
-INLINE void dot_part_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = rest ? rest + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            block_any(6, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
         switch (odd >= 0 ? odd : rows - r) {
-        case 5: block_any(5, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, vectors, steps, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same; a sum of very many terms is made in parts, so that rounding does not pile up in one. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *rest)
+/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. Of pairs, the last is whole. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    const int64_t part = then == 0 && steps > 384 ? 192 : steps;
-    dot_part_any(vectors, lanes, rows, odd, part, a, a_row, a_step, b, b_step, c, c_row, then, factor, rest);
-    if (then == 0)
-        for (int64_t t = part; t < steps; t += part)
-            dot_part_any(vectors, lanes, rows, odd, least(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c, c_row, 1, NULL, NULL);
+    float row[144];
+    (void)odd;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int k = 0; k < 1; k++) row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
+        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row, then, factor, compensation ? compensation + r * c_row : NULL);
+    }
 }
 
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot1_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 144, 32, 2, 64, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 144, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 128, rows, -1, 64, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 128, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot4_any(int64_t steps, const float *a, const float *b, float *c, float *rest)
+APART void dot4_any(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 128, 64, 4, steps, a, 1, 64, b, 144, c, 144, 3, NULL, rest);
+    dot_finite_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot5_any(const float *a, const float *b, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_any(2, 64, 32, 2, 64, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 128, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, NULL, compensation);
 }
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 64, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(2, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot9_any(int64_t steps, const float *a, const float *b, float *c, float *rest)
+APART void dot9_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, 64, 4, steps, a, 1, 64, b, 64, c, 64, 3, NULL, rest);
+    dot_any(2, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+}
+APART void dot10_any(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot11_any(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_any(2, 64, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2192,8 +2411,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
     }
-    const int64_t j_end = least(n_k, i1 + n_k - n_q);
-    for (int64_t j0 = 0; j0 < j_end; j0 += 144) {
+    for (int64_t j0 = 0, j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
         const int64_t j1 = least(j0 + 144, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
@@ -2302,14 +2520,27 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
         }
         /* sum[e][i] += sum over j of v_tile * score */
-        dot4_any(j1 - j0, v_tile, score, sum, sum_rest);
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them
+            */
+            dot4_any(j1 - j0, v_tile, score, sum, sum_rest);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[32];
+                if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
+                const int64_t t_17 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                }
+                add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
+            }
+        } else
+            dot5_any(j1 - j0, v_tile, score, sum, sum_rest);
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_17 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_18 = t_17 == 0.0f;
+        const vec_any t_18 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_19 = t_18 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_18, splat_any(0.0f), load_any(sum + e * 144 + i) / t_17));
+            store_any(sum + e * 144 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 144 + i) / t_18));
         }
     }
     /* out = sum, transposed back */
@@ -2380,8 +2611,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             }
         }
     }
-    const int64_t j_end = least(n_k, (chunk + 1) * 256);
-    for (int64_t j0 = chunk * 256; j0 < j_end; j0 += 64) {
+    for (int64_t j0 = chunk * 256, j_end = least(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = least(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
@@ -2434,9 +2664,9 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(sketch_g1, k_tile, key_5);
+        dot6_any(sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(sketch_g2, k_tile, key_6);
+        dot6_any(sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2445,8 +2675,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
                 }
             }
         }
-        const int64_t f_end = 528;
-        for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = least(f0 + 192, f_end);
             /* key_8 = key_5 * key_5 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
@@ -2468,7 +2697,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
-            dot6_any(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot7_any(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -2551,8 +2780,8 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
     float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
     float *const v_tile_2 = (float *)(void *)(part->work + 107264); /* [j: 64, e: 64] */
     for (int64_t m = 0; m < members; m++) {
-        const int64_t i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q));
-        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)); i0 < i_end; i0 += 64) {
+        for (int64_t i0 = (chunk == 0) ? 0 : most(0, (chunk * 256) - (n_k - n_q)), i_end = least(n_q, ((chunk + 1) * 256) - (n_k - n_q)); i0 < i_end;
+            i0 += 64) {
             const int64_t i1 = least(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
@@ -2601,9 +2830,9 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(sketch_g1, q_tile, query_5);
+            dot6_any(sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(sketch_g2, q_tile, query_6);
+            dot6_any(sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -2626,8 +2855,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            const int64_t f_end = 528;
-            for (int64_t f0 = 0; f0 < f_end; f0 += 192) {
+            for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
                 const int64_t f1 = least(f0 + 192, f_end);
                 /* query_8 = (query_5 * query_5) * select((f / 32) == 0, 1.0f, 2.0f); query_9 += query_8 * state */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2654,7 +2882,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
+                dot8_any(f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8, query_10);
             }
             /* sum = 0.0f; sum_rest = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2665,8 +2893,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
             }
-            const int64_t j_end = least(n_k, i1 + n_k - n_q);
-            for (int64_t j0 = most(0, chunk * 256); j0 < j_end; j0 += 64) {
+            for (int64_t j0 = most(0, chunk * 256), j_end = least(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 64) {
                 const int64_t j1 = least(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
@@ -2719,7 +2946,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_any(j1 - j0, k_tile_2, q_tile, score);
+                dot9_any(j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2757,15 +2984,29 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* sum[e][i] += sum over j of v_tile_2 * score */
-                dot9_any(j1 - j0, v_tile_2, score, sum, sum_rest);
+                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v_tile_2, 64, j1 - j0, 64), 0))
+                    { /* infinity and NaN reach only what sees them */
+                    dot10_any(j1 - j0, v_tile_2, score, sum, sum_rest);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[16];
+                        if (finite_any(v_tile_2 + j * 64, 1, 64, 1)) continue;
+                        const int64_t t_19 = n_k - n_q;
+                        const int t_20 = (chunk * 256) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_19)) & (-(int64_t)t_20), mask_any);
+                        }
+                        add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                    }
+                } else
+                    dot11_any(j1 - j0, v_tile_2, score, sum, sum_rest);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f, (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_19 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
-                const mask_any t_20 = t_19 == 0.0f;
+                const vec_any t_21 = (load_any(row_sum + i) + load_any(query_9 + i)) + 1.0f;
+                const mask_any t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
-                        t_19));
+                    store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f), (load_any(sum + e * 64 + i) + load_any(query_10 + e * 64 + i)) /
+                        t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -2828,12 +3069,26 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-static int thread_count(const struct attn_problem *p)
+/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that makes it. So the workspace serves
+   at least as many threads as there are processors, and what it is not known to serve more than that is not run on more. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)most(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return omp_get_max_threads();
+    const int64_t served = (int64_t)(p->workspace_bytes / bytes_a_thread);
+    return (int)least(omp_get_max_threads(), most(omp_get_num_procs(), served));
 #else
+    (void)bytes_a_thread;
     return 1;
 #endif
 }
@@ -2884,7 +3139,8 @@ static size_t most_bytes_a_thread(int64_t n_k)
 
 size_t polysketch_r32_local_f16_workspace(const struct attn_problem *problem)
 {
-    return most_bytes_a_thread(problem->n_k) * (size_t)thread_count(problem);
+    if (!problem) return 0;
+    return most_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
 int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const struct polysketch_r32_local_f16_params *params, const uint16_t *q, const uint16_t *k, const uint16_t *v,
@@ -2900,9 +3156,9 @@ int polysketch_r32_local_f16_forward(const struct attn_problem *problem, const s
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!this.rows && !this.head) return ATTN_EMACHINE;
-    const int threads = thread_count(problem);
-    const size_t bytes = bytes_a_thread(&this);
-    if (problem->workspace_bytes && problem->workspace_bytes < most_bytes_a_thread(call.p.n_k) * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = bytes_a_thread(&this), given = problem->workspace_bytes, most_bytes = most_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, most_bytes);
+    if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     int64_t alone = tasks; /* the heads behind these are all threads' together */

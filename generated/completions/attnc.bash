@@ -11,18 +11,19 @@ _attnc_keys=(
     similarity.linear.features=elu_plus_one similarity.linear.features=relu similarity.linear.features=squared_relu
     similarity.linear.features=taylor1 similarity.linear.features=favor_positive similarity.linear.features=favor_trig
     similarity.linear.features=favor_relu similarity.linear.features=hedgehog similarity.linear.features.relu.eps=
-    similarity.linear.features.favor_positive.count= similarity.linear.features.favor_positive.orthogonal=true
-    similarity.linear.features.favor_positive.orthogonal=false similarity.linear.features.favor_positive.seed=
-    similarity.linear.features.favor_trig.count= similarity.linear.features.favor_trig.orthogonal=true
-    similarity.linear.features.favor_trig.orthogonal=false similarity.linear.features.favor_trig.seed= similarity.linear.features.favor_relu.count=
-    similarity.linear.features.favor_relu.orthogonal=true similarity.linear.features.favor_relu.orthogonal=false
-    similarity.linear.features.favor_relu.seed= similarity.linear.features.favor_relu.eps= similarity.custom.weight= block= mask=none mask=causal
-    mask=window mask=block_window mask=prefix mask=global mask=random mask=document mask.window.left= mask.window.right= mask.window.dilation=
-    mask.block_window.block= mask.block_window.left= mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens=
-    mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true mask.random.causal=false mask.expr= mask.any= mask.all= mask.not=
-    normalize=sum normalize=none normalize.sum_plus= project=linformer project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16
-    dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part=
-    schedule.rows= schedule.vectors= schedule.unroll= schedule.crossover= schedule.together=)
+    similarity.linear.features.taylor1.eps= similarity.linear.features.favor_positive.count=
+    similarity.linear.features.favor_positive.orthogonal=true similarity.linear.features.favor_positive.orthogonal=false
+    similarity.linear.features.favor_positive.seed= similarity.linear.features.favor_trig.count=
+    similarity.linear.features.favor_trig.orthogonal=true similarity.linear.features.favor_trig.orthogonal=false
+    similarity.linear.features.favor_trig.seed= similarity.linear.features.favor_relu.count= similarity.linear.features.favor_relu.orthogonal=true
+    similarity.linear.features.favor_relu.orthogonal=false similarity.linear.features.favor_relu.seed= similarity.linear.features.favor_relu.eps=
+    similarity.custom.weight= block= mask=none mask=causal mask=window mask=block_window mask=prefix mask=global mask=random mask=document
+    mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left= mask.block_window.right=
+    mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true
+    mask.random.causal=false mask.expr= mask.any= mask.all= mask.not= normalize=sum normalize=none normalize.sum_plus= project=linformer
+    project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic
+    algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll=
+    schedule.crossover= schedule.together=)
 
 # Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.
 _attnc_offer()
@@ -67,7 +68,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate stabilise powers absorb tile lower pair pack bound split fuse cancel place; return ;;
+    --dump-after) _attnc_offer simplify separate stabilise powers absorb tile lower residues pair pack bound split fuse cancel place block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --threads) return ;;
@@ -93,19 +94,19 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer -o --target --set --tuned --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --in --out --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --heads --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -130,7 +131,7 @@ _attnc()
         else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
         fi ;;
     *)
-        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --passes --dump-after --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
         else
             if ((${#words[@]} == 2)); then _attnc_offer explain run check bench tune list show; fi
             _attnc_files -f -X '!*.yaml'
