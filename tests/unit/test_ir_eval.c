@@ -249,7 +249,7 @@ static void products_have_regions(void)
         bool kept_out;
     } rows[] = {{BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN) AFTER_KEYS, true},
                 {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when " PARTIAL) AFTER_KEYS, true},
-                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1))") AFTER_KEYS, true},
+                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1)))") AFTER_KEYS, true},
                 {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS, false},
                 {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when lt(hi(j), 0)") AFTER_KEYS, false}};
     enum { N = 30, KEY = 20 };
