@@ -125,8 +125,8 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
     emit_region(x, s->where, s->axes[1], "seen");
-    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values,
-              across, emit_corner(x, s, lane), j, lead, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, across,
+              emit_corner(x, s, lane), j, lead, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
               paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
     x->indent -= 4;
     emit_line(x, "}");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* One screen of it all; tests/editors holds it to name every option that the rows have for it. */
@@ -290,10 +291,23 @@ static int finish(const struct options *o)
     return STATUS_MACHINE;
 }
 
+/* Specs may be nested, and so are the functions that read them. Returns whether the stack may become as large as that takes. */
+static bool stack_suffices(const struct options *o)
+{
+    enum { WANTED = 8 << 20, NEEDED = 1 << 20 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= WANTED) return true;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > WANTED ? WANTED : limit.rlim_max;
+    if (limit.rlim_cur >= NEEDED && setrlimit(RLIMIT_STACK, &limit) == 0) return true;
+    complain(o, "a stack of %lld KiB is too small: attnc takes up to %d KiB (ulimit -s %d)", (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
+    return false;
+}
+
 int main(int count, char **argument)
 {
     struct options o = {.emit = 1U << OUTPUT_c | 1U << OUTPUT_h};
     color_value(&o, "auto");
+    if (!stack_suffices(&o)) return STATUS_MACHINE;
 #if defined(__aarch64__)
     const char *targets = "aarch64,generic";
 #else

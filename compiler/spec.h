@@ -86,7 +86,11 @@ struct spec_reader {
     struct yaml *root;
     bool muted; /* the last error was about a node that had one already: its notes are dropped too */
     int expressions;
+    int masks; /* read so far */
 };
+
+/* More of these than anyone writes by hand would only make the compiler slow. */
+enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256 };
 
 /* Errors about a node, once for each; those about the value of a --set name it and are positioned nowhere. (spec_error.c) */
 void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ...) IR_PRINTF(3, 4);

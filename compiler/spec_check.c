@@ -74,7 +74,10 @@ static void check_name(struct spec_reader *r, const char *file)
     for (int i = 0; keywords[i]; i++)
         if (strcmp(spec->name, keywords[i]) == 0) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
     for (int i = 0; headers[i]; i++)
-        if (strcmp(spec->name, headers[i]) == 0) spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
+        if (strcmp(spec->name, headers[i]) == 0) {
+            spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
+            spec_note(r, node, "set 'name: %s_attention', say", spec->name);
+        }
     if (strlen(spec->name) > MOST_NAME) spec_error(r, node, "'name' is longer than %d characters", MOST_NAME);
     const char *s = spec->name;
     if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))) spec_error(r, node, "'name': C reserves names that begin like '%.60s'", s);

@@ -92,6 +92,10 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
         mismatch(r, row, node);
         return;
     }
+    if (node->count > MAX_TOKENS) {
+        spec_error(r, node, "'%s': there are %d tokens, and %d are the most there can be", row->key, node->count, MAX_TOKENS);
+        return;
+    }
     struct yaml **sorted = arena_alloc(r->arena, (size_t)node->count * sizeof *sorted);
     mask->token = arena_alloc(r->arena, (size_t)node->count * sizeof *mask->token);
     int count = 0;
@@ -249,6 +253,10 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
         if (node->kind == YAML_WORD && find_option(CHOICE_PREPARE, node->text)) spec_note(r, node, "write [%s]", node->text);
         return;
     }
+    if (node->count > MAX_STEPS) {
+        spec_error(r, node, "'%s': there are %d steps, and %d are the most there can be", row->key, node->count, MAX_STEPS);
+        return;
+    }
     r->spec->prepare = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->prepare);
     for (int i = 0; i < node->count; i++) {
         struct prepare *step = &r->spec->prepare[r->spec->prepares++];
@@ -272,6 +280,10 @@ static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, 
 {
     struct mask *mask = arena_alloc(r->arena, sizeof *mask);
     mask->at = node->at;
+    if (++r->masks > MAX_MASKS) {
+        if (r->masks == MAX_MASKS + 1) spec_error(r, node, "there are more than %d masks, the most there can be", MAX_MASKS);
+        return mask;
+    }
     const struct option_row *option = read_choice(r, row, node, mask);
     if (!option) return mask;
     mask->kind = (enum mask_kind)option->value;

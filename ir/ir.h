@@ -390,11 +390,11 @@ struct array {
     int rank;
     int axes[MAX_RANK];
     int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last is padded to whole vectors */
-    int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
-    bool paired;              /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products of pairs take them */
-    bool shared;              /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
-    int64_t offset;           /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
-    const double *data;       /* TABLE */
+    int64_t gap; /* TILE: elements that lie between a row of the last axis and the next */
+    bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products of pairs take them */
+    bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too: every chunk has a slot */
+    int64_t offset; /* TILE: bytes into the workspace of its kind, a multiple of 64; -1: not placed, or never in memory */
+    const double *data; /* TABLE */
 };
 
 struct assign {

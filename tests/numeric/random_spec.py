@@ -74,11 +74,12 @@ def softmax(rng, numbers, positions):
 
 
 def polysketch(rng, moderate, positions):
-    options = {'degree': rng.choice([2, 4, 4, 4, 8, 16] if moderate else [32, 64])}
+    options = some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
+    nets = options.get('map') == 'learned'   # of degree 64, they are 70,000 lines of C
+    options['degree'] = rng.choice([2, 4, 4, 4, 8, 8 if nets else 16] if moderate else [16, 16] if nets else [32, 64])
     options['sketch'] = rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])
-    options |= some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
     if positions: options |= some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact'))
-    if options.get('map') != 'learned': options |= some(rng, 0.3, seed=lambda: rng.randrange(2 ** 64))
+    if not nets: options |= some(rng, 0.3, seed=lambda: rng.randrange(2 ** 64))
     return {'polysketch': options}
 
 

@@ -1,4 +1,6 @@
-"""Random expressions and masks: of positions, exact in any order of computing them; of s, smooth and bounded, so that numbers can be compared."""
+"""Random expressions and masks: of positions, exact in any order of computing them; of s, smooth and bounded, so that numbers
+can be compared; and of any kind."""
+import re
 
 
 def pick(rng, *choices):
@@ -109,15 +111,19 @@ def mask(rng, depth):
     return {pick(rng, 'any', 'all'): [mask(rng, depth - 1) for _ in range(rng.randrange(1, 4))]}
 
 
+ORDINARY = ['0', '1', '2', '3', '7', '64', '0.5', '1.', '.25', '2e0', '1e-3', '0.1', '3.14159', '0.0', '10']
+EXTREME = ['1e300', '1e-300', '4.9e-324', '1e38', '1e39', '1e-46', '2147483648', '4294967295', '9223372036854775807',
+           '16777217.0', '1e15']
+
+
 def number(rng):
-    """A constant of any kind, most of them moderate."""
-    if rng.random() < 0.97: return rng.choice(['0', '1', '2', '3', '7', '64', '0.5', '1.', '.25', '2e0', '1e-3', '0.1', '3.14159', '0.0', '10'])
-    return rng.choice(['1e300', '1e-300', '4.9e-324', '1e38', '1e39', '1e-46', '2147483648', '4294967295', '9223372036854775807', '16777217.0', '1e15'])
+    """A constant, as a rule of moderate size."""
+    return rng.choice(ORDINARY if rng.random() < 0.97 else EXTREME)
 
 
 def whole(rng, depth):
     """Any integer expression in s, i, j, h."""
-    if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), number(rng).split('.')[0].split('e')[0] or '1'])
+    if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), re.match(r'\d*', number(rng))[0] or '1'])
     a, b = lambda: whole(rng, depth - 1), lambda: anything(rng, depth - 1)
     kind = rng.randrange(12)
     if kind == 0: return '(%s) + (%s)' % (a(), a())

@@ -23,8 +23,10 @@ static inline void unit_skip(const char *why)
 static void unit_test_done(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
 {
     (void)suite;
-    if (!failures && unit_skip_reason) printf("skip %s %s\n", test->pName, unit_skip_reason), unit_skipped++;
-    else if (!failures) printf("ok %s\n", test->pName);
+    if (!failures && unit_skip_reason)
+        printf("skip %s %s\n", test->pName, unit_skip_reason), unit_skipped++;
+    else if (!failures)
+        printf("ok %s\n", test->pName);
     for (const CU_FailureRecord *f = failures; f; f = f->pNext) printf("FAIL %s %s:%u %s\n", test->pName, f->strFileName, f->uiLineNumber, f->strCondition);
     unit_skip_reason = NULL;
 }

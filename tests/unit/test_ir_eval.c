@@ -247,11 +247,12 @@ static void products_have_regions(void)
     static const struct {
         const char *text;
         bool kept_out;
-    } rows[] = {{BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN) AFTER_KEYS, true},
-                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when " PARTIAL) AFTER_KEYS, true},
-                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1)))") AFTER_KEYS, true},
-                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS, false},
-                {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when lt(hi(j), 0)") AFTER_KEYS, false}};
+    } rows[] = {
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN) AFTER_KEYS, true},
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when " PARTIAL) AFTER_KEYS, true},
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " outside [0, add(lo(i), add(sub(size(j), size(i)), 1)))") AFTER_KEYS, true},
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS, false},
+        {BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS_OVER(" where " SEEN " when lt(hi(j), 0)") AFTER_KEYS, false}};
     enum { N = 30, KEY = 20 };
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
         struct arena *arena = arena_new();

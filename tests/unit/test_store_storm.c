@@ -425,11 +425,8 @@ static void test_readonly(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"store_storm", test_storm},
-                                             {"store_killed_at_birth", test_killed_at_birth},
-                                             {"store_lock", test_lock},
-                                             {"store_full", test_full},
-                                             {"store_full_disk", test_full_disk},
-                                             {"store_readonly", test_readonly}};
+    static const struct unit_test tests[] = {{"store_storm", test_storm},         {"store_killed_at_birth", test_killed_at_birth},
+                                             {"store_lock", test_lock},           {"store_full", test_full},
+                                             {"store_full_disk", test_full_disk}, {"store_readonly", test_readonly}};
     return scratch_run("store_storm", tests, sizeof tests / sizeof *tests);
 }
