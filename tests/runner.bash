@@ -52,7 +52,7 @@ run_suites() { # LOGS JOBS
             mkdir -p "$logs/$name.tmp"
             { # what ends tells so: `wait -n` forgets who ended before it was called
                 status=0
-                TMPDIR="$logs/$name.tmp" timeout 840 bash -c "${command_of[$name]}" >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
+                TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
                 echo "$name $status" >&"$ended"
             } &
         done
