@@ -270,7 +270,10 @@ static const char *load(const struct job *j, const struct folder *folder, const 
     /* NODELETE: the threads that OpenMP keeps waiting live in a library that unloading the kernel would unmap. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
-    if (error) return arena_copy(j->arena, error);
+    if (error) { /* with the folder's own name in place of its descriptor's */
+        const bool named = strncmp(error, path, strlen(path)) == 0;
+        return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path)) : arena_copy(j->arena, error);
+    }
     out->symbol = dlsym(out->handle, j->symbol);
     if (out->symbol) return NULL;
     code_unload(out);
@@ -321,6 +324,7 @@ static bool open_build(struct job *j)
 
 /* No spec has such a name, so its source stays what it is. */
 #define PROBE "compiler-probe"
+#define OPENMP_PROBE "openmp-probe"
 
 /* Whether this compiler has an OpenMP that links, or compiles at all: asked of a program so small that only OpenMP or the compiler can be at fault, or
    the disk. */
@@ -329,7 +333,8 @@ static bool probe(const struct job *j, bool openmp)
     struct text log = {0};
     const char *program = openmp ? "#include <omp.h>\nint attnc_probe(void);\nint attnc_probe(void) { return omp_get_max_threads(); }\n"
                                  : "#include <stdint.h>\nint attnc_probe(void);\nint attnc_probe(void) { return 0; }\n";
-    bool works = put_file(j, PROBE, ".c", program) && (compile(j, PROBE, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
+    const char *name = openmp ? OPENMP_PROBE : PROBE;
+    bool works = put_file(j, name, ".c", program) && (compile(j, name, openmp, &log, NULL) == 0 || (log.data && strstr(log.data, strerror(ENOSPC))));
     text_free(&log);
     return works;
 }
@@ -349,7 +354,7 @@ static void keep_source(struct job *j, int status, const char *command, const st
                  reason);
     } else {
         const char *name = arena_printf(j->arena, "failed-%s", j->name), *place = j->build.path;
-        static const char *const extra[] = {PROBE ".c", PROBE ".so"};
+        static const char *const extra[] = {PROBE ".c", PROBE ".so", OPENMP_PROBE ".c", OPENMP_PROBE ".so"};
         for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) unlinkat(j->build.fd, extra[k], 0);
         if (j->cache.fd >= 0) {
             remove_at(j->cache.fd, name);
