@@ -62,8 +62,9 @@ static double norm_most(const struct graph *g, const struct value *row)
         const struct expr *x = row->expr->arg[k], *by = row->expr->arg[1 - k];
         if (x->op != EXPR_OPERAND || by->op != EXPR_OPERAND) return INFINITY;
         const struct value *inverse = &g->value[row->operand[by->integer].of];
-        const struct expr *root = inverse->op == GRAPH_MAP && inverse->expr->op == EXPR_DIV && expr_is_real(inverse->expr->arg[0], 1) ? inverse->expr->arg[1]
-                                                                                                                                      : NULL;
+        const struct expr *of = inverse->op == GRAPH_MAP ? inverse->expr : NULL;
+        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2]; /* a row of zeros stays one */
+        const struct expr *root = of && of->op == EXPR_DIV && expr_is_real(of->arg[0], 1) ? of->arg[1] : NULL;
         if (!root || root->op != EXPR_SQRT) continue;
         const struct expr *square = root->arg[0];
         if (square->op == EXPR_ADD && square->arg[1]->op == EXPR_REAL && square->arg[1]->real >= 0) square = square->arg[0];

@@ -136,7 +136,7 @@ def explain_answers_first(place):
 @case
 def bound_by_memory(place):
     """What fits the caches is not: 512 rows of 1 KiB do, 65536 do not."""
-    place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {window: {left: 1}}\nnormalize: none\nshape: {head_dim: 64}\n')
+    place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\nalgorithm: quadratic\nshape: {head_dim: 64}\n')
     said = place.attnc('explain', 'w.yaml', '--lengths', '512,64k', '--target', 'x86-64-v4').stdout
     check(re.findall(r'^ +(512|65536) .* (compute|memory) *$', said, re.M) == [('512', 'compute'), ('65536', 'memory')], said)
 
