@@ -111,7 +111,7 @@ def cache_follows_no_link(place):
 def failed_source_follows_no_link(place):
     """The folder that a link named failed-NAME leads to keeps what is in it."""
     cache = Cache(place)
-    place.write('bin/mycc', '#!/bin/sh\nmkdir -p "$TMPDIR/deep/er"; touch "$TMPDIR/deep/er/left"; exit 1\n')
+    place.write('bin/mycc', '#!/bin/sh\ncase "$*" in *soft.c*) mkdir -p "$TMPDIR/deep/er"; touch "$TMPDIR/deep/er/left"; exit 1 ;; esac\nexec clang-19 "$@"\n')
     place.write('precious/file', 'precious')
     os.makedirs(cache.folder, 0o700)
     os.symlink(place.path('precious'), os.path.join(cache.folder, 'failed-soft'))

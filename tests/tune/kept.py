@@ -174,7 +174,7 @@ def best_is_confirmed(t, folder):
 def luck_is_not_the_best(t, folder):
     """A candidate that is fast at first, and slow when it is measured anew, is never said to be the best."""
     t.env.update(compiler(folder, TILE_32, 'static int calls; usleep(calls++ < 18 ? 2000 : 9000);', otherwise='usleep(4000);'))
-    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 4, '--strategy', 'exhaustive', '--knobs', 'tile_q', '--db', 'small.db',
+    said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive', '--knobs', 'tile_q', '--db', 'small.db',
                   '--time', 100).stderr
     check([x for x in t.trials() if x['schedule']['tile_q'] == 32 and len(x['samples']) >= 21], 'it was not measured anew')
     check('tile_q=32' not in said, said)
