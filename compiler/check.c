@@ -443,8 +443,9 @@ static enum status check_product(const struct options *o, struct product *p, con
         fill(s, p->graph, &c->size[n], n % 2 == 0 || linear, &state, arena);
         const char *wrong = graph_eval(p->graph, &c->size[n], s->tensor, s->tensors, s->expected);
         for (int64_t k = 0; k < s->elements && !wrong; k++)
-            if (!isfinite(s->expected[k])) {
-                complain(o, "%s: weights of random arrays overflow a double before they are divided, so there is nothing to compare with", p->spec->name);
+            if (!isfinite(s->expected[k]) || (p->spec->dtype != DTYPE_F64 && fabs(s->expected[k]) > (double)FLT_MAX)) {
+                complain(o, "%s: weights of random arrays overflow %s, so there is nothing to compare with", p->spec->name,
+                         isfinite(s->expected[k]) ? "f32" : "a double before they are divided");
                 return STATUS_INPUT;
             }
         if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c->size[n], &state, arena);

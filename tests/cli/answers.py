@@ -13,6 +13,8 @@ EXP = 'name: exponential\nsimilarity: {custom: {weight: "%s"}}\nmask: causal\nsh
 CANCELS = 'name: cancels\nsimilarity: {polynomial: {degree: 4, alpha: -1}}\nnormalize: none\nshape: {head_dim: 2}\n'
 ALONE = ('--target', 'generic')
 
+LARGE = 'similarity: {softmax: {scale: 3}}\nnormalize: none\nshape: {head_dim: 64}\n'
+
 
 def case(function):
     CASES.append(function)
@@ -87,6 +89,15 @@ def rows_that_cancel(place):
     place.write('cancels.yaml', CANCELS)
     done = place.attnc('check', 'cancels.yaml', *ALONE, '--lengths', '1', '--heads', '64', '--seed', '3')
     check('of a row that cancels' in done.stdout and done.stdout.endswith('cancels: ok\n'), done.stdout)
+
+
+@case
+def results_that_f32_cannot_hold(place):
+    """Sums of exp(s) up to exp(97): neither right nor wrong."""
+    place.write('large.yaml', LARGE)
+    done = place.attnc('check', 'large.yaml', *ALONE, status=1)
+    check(done.stderr == 'attnc: error: large: weights of random arrays overflow f32, so there is nothing to compare with\n', done.stderr)
+    check(place.attnc('check', 'large.yaml', *ALONE, '--set', 'dtype=f64').stdout.endswith(': ok\n'), 'f64 holds them')
 
 
 # ---------------------------------------------------------------- exponentials that overflow
