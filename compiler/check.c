@@ -235,14 +235,14 @@ static const char *evaluate(const struct checking *c, const struct compilation *
     return loops_eval(k->loops, &c->size[sample], s->tensor, s->tensors, out);
 }
 
-/* Adds to each row what the direction of rounding changes in it, before all passes and after this one: where a row cancels, that is all that
-   is left of it, and a pass that adds in another order may change as much. */
-static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double *row)
+/* Adds to each row, so many times, what the direction of rounding changes in it, before all passes and after this one (NULL: before alone): where a row cancels, that
+   is all that is left of it, and a pass that adds in another order may change as much. */
+static void add_rounding(const struct checking *c, const struct compilation *k, const struct pass *pass, int sample, double times, double *row)
 {
     const struct sample *s = &c->sample[sample];
     struct arena *arena = arena_new();
     double *low = arena_alloc(arena, (size_t)s->elements * sizeof *low), *high = arena_alloc(arena, (size_t)s->elements * sizeof *high);
-    for (int after = 0; after < 2; after++) {
+    for (int after = 0; after <= (pass != NULL); after++) {
         const int before = fegetround();
         fesetround(FE_DOWNWARD);
         const char *wrong = evaluate(c, k, after ? pass : NULL, sample, low);
@@ -252,7 +252,7 @@ static void add_rounding(const struct checking *c, const struct compilation *k, 
         for (int64_t e = 0; e < s->elements && !wrong; e += s->value_dim) {
             double most = 0;
             for (int64_t n = e; n < e + s->value_dim; n++) most = fmax(most, fabs(high[n] - low[n]));
-            if (isfinite(most)) row[e / s->value_dim] += ROUNDINGS * most;
+            if (isfinite(most)) row[e / s->value_dim] += times * most;
         }
     }
     arena_free(arena);
@@ -276,7 +276,7 @@ static bool check_pass(const struct compilation *k, const struct pass *pass, voi
         if (here.share > worst.share) worst = here;
         if (here.share <= PASS_MOST) continue;
         for (int64_t r = 0; r < rows; r++) c->row[r] *= PASS_MOST;
-        add_rounding(c, k, pass, n, c->row);
+        add_rounding(c, k, pass, n, ROUNDINGS, c->row);
         find_worst(c, n, c->row, DTYPE_F64, &beyond);
     }
     const bool cancels = worst.share > PASS_MOST && beyond.share <= 1;
@@ -449,6 +449,7 @@ static enum status check_product(const struct options *o, struct product *p, con
                 return STATUS_INPUT;
             }
         if (!wrong) wrong = find_allowed(s, p->graph, linear, rounded, &c->size[n], &state, arena);
+        if (!wrong && p->spec->dtype == DTYPE_F64) add_rounding(c, NULL, NULL, n, 1, s->allowed); /* the interpreter's doubles are no wider */
         if (wrong) {
             complain(o, "%s: %s", p->spec->name, wrong);
             return STATUS_MACHINE;
