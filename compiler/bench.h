@@ -21,7 +21,7 @@ struct bench_request {
     double time, limit; /* seconds: spent on a point, at least; of the longest call that is made */
     uint64_t seed;
 };
-/* A whole number from 1 up (`k` and `M` behind it stand for 1024 and 1024 * 1024), a length or a range of lengths, heads as in 8/2: what follows it in the
+/* A whole number from 1 up (`k` and `M` after it stand for 1024 and 1024 * 1024), a length or a range of lengths, heads as in 8/2: what follows it in the
    text; NULL when there is none. */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);

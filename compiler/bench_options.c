@@ -94,7 +94,7 @@ bool heads_read(const struct options *o, struct bench_request *r)
         at = r->heads < MOST_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
             complain(o,
-                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, behind a slash where they are fewer, "
+                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after a slash where they are fewer, "
                      "as in 1,8,8/2, not '%s'",
                      MOST_COUNTS, 1 << 20, text);
             return false;

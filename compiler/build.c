@@ -119,7 +119,7 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
-/* The number of the document at a position; in front of the first key there is none. */
+/* The number of the document at a position; before the first key there is none. */
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";

@@ -10,7 +10,7 @@ enum command_number {
     COMMANDS
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
-/* What an option takes: ATTACHED behind an equals sign, or nothing. */
+/* What an option takes: ATTACHED after an equals sign, or nothing. */
 enum value_kind {
     VALUE_NONE,
     VALUE_TEXT,

@@ -461,7 +461,7 @@ struct real_range real_range(const struct expr *e);
 struct real_range real_range_of(const struct expr *e, struct real_range operand); /* where operands stay in that range */
 
 /* An exponential of query and key as base^(position of the query - position of the key) * factor of the query * factor of the key, with a base above 0
-   and up to 1 that is the same for all queries and keys. `ordered`: no key comes behind the query. Returns why it is none, or NULL. (decay.c) */
+   and up to 1 that is the same for all queries and keys. `ordered`: no key comes after the query. Returns why it is none, or NULL. (decay.c) */
 struct decay {
     const struct expr *base, *factor[2];
 };
@@ -537,10 +537,10 @@ struct emitter {
     bool in_window;           /* the range of the chunks is the window's, not one chunk */
     int drawns;               /* what is drawn at random and has its lists by now */
     const struct expr *drawn[MAX_DRAWN];
-    int64_t workspace_used;      /* of what lies behind the tiles: the next free byte; 0: all is free */
+    int64_t workspace_used;      /* of what lies after the tiles: the next free byte; 0: all is free */
     int ids;                     /* ranges of positions whose ids are known, each by one of its ends */
     const struct expr *id[MAX_ID_RANGES];
-    const struct range *hoisted; /* the ranges of an IF whose union is known in front of its loop */
+    const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
 };
 /* One line of C, or more when it is long: it is cut at blanks. */
 void emit_wrapped(struct text *out, int indent, const char *text);
@@ -582,13 +582,13 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
-/* What the conditions in a statement compare of ids, declared where they are first known: in front of the loop, or (`inside`) at the beginning of its
+/* What the conditions in a statement compare of ids, declared where they are first known: before the loop, or (`inside`) at the beginning of its
    body; and the C of one end of such a range. (emit_ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
 /* The functions that read ids. */
 extern const char emit_ids_functions[];
-/* Bytes of workspace that these need, behind the tiles. */
+/* Bytes of workspace that these need, after the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
 /* A MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);

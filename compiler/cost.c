@@ -163,7 +163,7 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
     return NULL;
 }
 
-/* At one length a crossover is before or behind it. */
+/* At one length a crossover is before or after it. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";

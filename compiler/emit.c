@@ -394,7 +394,7 @@ static const char *guard_of(const struct compilation *const *c, int k)
     return guard;
 }
 
-/* The compilations of a target with one register block: their functions, behind the vector functions that they share. */
+/* The compilations of a target with one register block: their functions, after the vector functions that they share. */
 static void one_block(const struct compilation *const *c, int count, const char *guard, struct text *out)
 {
     const struct target *t = c[0]->target;
@@ -662,7 +662,7 @@ static void entry_points(const struct emission *e, struct text *out)
                  : "    const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);\n");
     if (ids) text_add(out, "    if (this.head && ids_fall(params->%s, call.p.batch, call.p.n_k)) return ATTN_EORDER;\n", emit_name(g->module->arena, ids));
     if (phases)
-        text_add(out, "    int64_t alone = tasks; /* the heads behind these are all threads' together */\n"
+        text_add(out, "    int64_t alone = tasks; /* the heads after these are all threads' together */\n"
                       "    if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;\n");
     text_add(out,
              "    int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */\n"

@@ -10,7 +10,7 @@ const char emit_ids_functions[] = "/* The ids at a range of positions lie betwee
                                   "        last = id[x] > last ? id[x] : last;\n"
                                   "    }\n"
                                   "    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};\n}\n"
-                                  "/* The id at a position; behind the last of n nobody looks at it. */\n"
+                                  "/* The id at a position; after the last of n nobody looks at it. */\n"
                                   "INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)\n{\n"
                                   "    x = least(x, n - 1);\n    return x < 0 ? INT64_MIN : id[x];\n}\n\n";
 

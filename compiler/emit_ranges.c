@@ -1,5 +1,5 @@
 /* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against one, and the lists of what is drawn at random for the queries of a tile. The
-   lists, and unions that they are a part of, lie behind the tiles in the thread's workspace. */
+   lists, and unions that they are a part of, lie after the tiles in the thread's workspace. */
 #include "compiler.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static int64_t list_bytes(const struct compilation *c, const struct expr *drawn)
     return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
 }
 
-/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF in front of a product. */
+/* Of the union of a statement's ranges; 0 when it is short and of a known length, or that of the IF before a product. */
 static int64_t union_bytes(const struct compilation *c, const struct stmt *s)
 {
     int64_t ranges = 0, drawn = 0;

@@ -180,13 +180,13 @@ const char *emit_function(const struct compilation *c, const char *part)
     return arena_printf(arena, "%s_%s%s_%s", c->spec->name, part, from, emit_suffix(c));
 }
 
-/* What stands in front of "static": the target. */
+/* What stands before "static": the target. */
 static const char *target_of(const struct emitter *x)
 {
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
 }
 
-/* A function of the given head: what its body, in x->out, needs is declared in front of it. One of a few turns is compiled apart from what calls it. */
+/* A function of the given head: what its body, in x->out, needs is declared before it. One of a few turns is compiled apart from what calls it. */
 static void function(struct emitter *x, const struct chain *heads, const struct chain *turns, const char *head, struct text *out)
 {
     struct text pointers = {0}, axes = {0}, users = {0}, sized = {0};
@@ -249,7 +249,7 @@ static const char *turns_of(struct emitter *x, const struct chain *chain)
 static void phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const struct stmt *next, const char *name, const char *says,
                   int indent, struct text *lead, struct text *out)
 {
-    struct stmt alone = *loop; /* what is behind it is another function */
+    struct stmt alone = *loop; /* what follows it is another function */
     alone.next = NULL;
     struct chain turns = chain_of(&alone);
     struct text *body = new_text(x);

@@ -75,7 +75,7 @@ static void explain_states(const struct compilation *c)
         }
     if (keys == 0) return;
     if (c->reach)
-        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys behind "
+        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added anew for every chunk, and the keys after "
                "them\n",
                (long long)keys, (long long)c->reach);
     else

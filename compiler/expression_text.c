@@ -257,7 +257,7 @@ struct walk {
     size_t at;
     bool operand;      /* the token before ends an operand */
     bool function;     /* and is a function's name */
-    int depth, prefix; /* open parentheses; signs in front of an operand so far */
+    int depth, prefix; /* open parentheses; signs before an operand so far */
     int choices;       /* ? so far */
     bool call[EXPRESSION_MOST_DEPTH];
     size_t open[EXPRESSION_MOST_DEPTH];
@@ -308,8 +308,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     w->prefix = prefix ? w->prefix + 1 : 0;
     w->choices += *s == '?';
     if (w->prefix > EXPRESSION_MOST_DEPTH || w->choices > EXPRESSION_MOST_DEPTH) {
-        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MOST_DEPTH, w->prefix ? s : "?",
-                         w->prefix ? " in front of an operand" : " in one expression");
+        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MOST_DEPTH, w->prefix ? s : "?", w->prefix ? " before an operand" : " in one expression");
         return false;
     }
     w->operand = false;

@@ -11,7 +11,7 @@ void view_expr(const struct graph *g, const struct value *v, const struct expr *
 void view_value(const struct graph *g, const struct value *v, struct text *out);
 /* The extents, of which some are names as callers know them: "heads" for key/value heads and their members. Returns the rank. */
 int view_shape(const struct graph *g, const struct value *v, const char **shape);
-/* The length of a text without the blanks and the ends of lines behind it. */
+/* The length of a text without the blanks and the ends of lines after it. */
 size_t view_length(const char *text);
 
 #endif

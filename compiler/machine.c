@@ -49,7 +49,7 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* The number in a file that begins with one, or the number behind `key` in a file of lines; -1: there is none. */
+/* The number in a file that begins with one, or the number after `key` in a file of lines; -1: there is none. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");

@@ -116,7 +116,7 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares an array with the shape it should have; `spec_key` names the key of the spec behind a constant in the last place. */
+/* Compares an array with the shape it should have; `spec_key` names the key of the spec after a constant in the last place. */
 static bool check_shape(struct run *r, const char *name, const struct attn_array *a, int rank, const int64_t *expected, const char *spec_key)
 {
     const char *path = file_path(r, r->options->in_dir, name), *why = NULL;

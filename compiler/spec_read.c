@@ -347,7 +347,7 @@ static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, 
     struct yaml *node = entry->kind == YAML_MAP ? yaml_get(entry, "from") : NULL;
     if (!node) {
         if (n > 0) {
-            spec_error(r, entry, "'schedule': an entry behind the first needs 'from', the keys that it holds from");
+            spec_error(r, entry, "'schedule': an entry after the first needs 'from', the keys that it holds from");
             spec_note(r, entry, "write {from: …, …}");
         }
         return before;

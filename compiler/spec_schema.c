@@ -190,7 +190,7 @@ static void add_default(json_t *property, const struct key_row *row)
         json_object_set_new(property, "default", json_string(text));
 }
 
-/* Whether `key: ` with nothing behind it stands for the default. */
+/* Whether `key: ` with nothing after it stands for the default. */
 static bool may_be_empty(const struct key_row *row)
 {
     return row->type == ROW_SCHEDULE ||

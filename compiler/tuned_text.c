@@ -23,7 +23,7 @@ struct tuned_entry tuned_entry(const struct tune_space *s, const struct tune_poi
 struct place {
     bool found, flow;       /* `schedule:` is there; the map of keys is in braces */
     size_t begin, end;      /* of the key and its value */
-    size_t indent;          /* in front of a key */
+    size_t indent;          /* before a key */
     size_t last, close;     /* where the last value ends; the closing brace, or the end of the document */
     bool explicit_end;      /* "..." */
 };
@@ -190,7 +190,7 @@ bool tuned_text(const char *spec, size_t length, const char *says, const struct 
         rest = at;
         if (place.found) {
             rest = place.end;
-            while (rest < length && spec[rest] != '\n') rest++; /* with a comment behind it */
+            while (rest < length && spec[rest] != '\n') rest++; /* with a comment after it */
             if (rest < length) rest++;
         }
     }

@@ -76,7 +76,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* The id at a position; behind the last of n nobody looks at it. */
+/* The id at a position; after the last of n nobody looks at it. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = least(x, n - 1);

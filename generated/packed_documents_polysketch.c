@@ -123,7 +123,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* The id at a position; behind the last of n nobody looks at it. */
+/* The id at a position; after the last of n nobody looks at it. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = least(x, n - 1);
@@ -3240,7 +3240,7 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem, cons
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
     if (this.head && ids_fall(params->document, call.p.batch, call.p.n_k)) return ATTN_EORDER;
-    int64_t alone = tasks; /* the heads behind these are all threads' together */
+    int64_t alone = tasks; /* the heads after these are all threads' together */
     if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP

@@ -3044,7 +3044,7 @@ int polysketch_r64_local_forward(const struct attn_problem *problem, const struc
     if (given && given < most_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const int64_t heads = this.tile == 0 ? call.p.kv_heads : call.p.heads;
     const int64_t tasks = call.p.batch * heads * (this.tile > 0 ? (call.p.n_q + this.tile - 1) / this.tile : 1);
-    int64_t alone = tasks; /* the heads behind these are all threads' together */
+    int64_t alone = tasks; /* the heads after these are all threads' together */
     if (this.head && this.together) alone = this.together > 1 ? 0 : tasks / threads * threads;
     int there = 0; /* threads number themselves: omp_get_thread_num may be of another OpenMP library than this region */
 #ifdef _OPENMP

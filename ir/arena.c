@@ -57,7 +57,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     if (bytes == 0) bytes = unit;
     struct block *b = arena->block;
     if (bytes > BLOCK_BYTES / 4) {
-        /* a block of its own, behind the one that still has room */
+        /* a block of its own, after the one that still has room */
         struct block *own = block_new(bytes);
         own->used = bytes;
         own->next = b->next;

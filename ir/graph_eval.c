@@ -295,7 +295,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     }
     if (v->integers) ids_add(&e->ids, v->name, out, e->size[v->axes[0]], e->size[v->axes[1]]);
-    if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids behind the last key", number));
+    if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids beyond the last key", number));
 }
 
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count, double *out)

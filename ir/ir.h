@@ -160,7 +160,7 @@ struct ids {
         const double *data;
         int64_t batch, keys;
     } array[MAX_IDS];
-    bool outside; /* something was read behind the end of an array */
+    bool outside; /* something was read beyond the end of an array */
 };
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys);
 /* Without `ids`, or an array of that name, all are 0. */
@@ -345,7 +345,7 @@ bool graph_is_output(const struct graph *g, int v);
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
 /* A value of this operation and shape that has nothing else yet. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
-/* Puts a value, whose operands are numbered below `at`, in front of value `at`; the rest is renumbered. */
+/* Puts a value, whose operands are numbered below `at`, before value `at`; the rest is renumbered. */
 void graph_insert(struct graph *g, int at, struct value v);
 /* Drops values that no output needs and renumbers. */
 void graph_sweep(struct graph *g);
@@ -466,7 +466,7 @@ struct loops {
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
-/* `wanted`, or with a number behind it when an array has that name. */
+/* `wanted`, or with a number after it when an array has that name. */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either; and how many statements

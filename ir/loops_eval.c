@@ -599,7 +599,7 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     if (!e.data || !e.extent || !e.elements) fail(&e, "the interpreter ran out of memory");
     for (int a = 0; a < l->arrays && !e.error; a++) prepare_array(&e, a, in, count);
     if (!e.error) run_body(&e, l->body);
-    if (e.ids.outside) fail(&e, "ids behind the last key are read");
+    if (e.ids.outside) fail(&e, "ids beyond the last key are read");
     if (!e.error) give_output(&e, out);
     for (int a = 0; a < l->arrays && e.data; a++) free(e.data[a]);
     free(e.data);

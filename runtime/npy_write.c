@@ -39,7 +39,7 @@ static size_t write_header(char *header, const struct attn_array *array)
     for (int k = 0; k < array->rank; k++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld%s", k ? ", " : "", (long long)array->shape[k], array->rank == 1 ? "," : "");
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-    /* The data begins at a multiple of 64 bytes, behind blanks and a newline. */
+    /* The data begins at a multiple of 64 bytes, after blanks and a newline. */
     size_t length = ((size_t)n + 1 + 10 + 63) / 64 * 64;
     memset(header, ' ', length);
     memcpy(header, "\x93NUMPY\x01\x00", 8);

@@ -30,7 +30,7 @@ int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_
 
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to)
 {
-    int64_t low = 0, high = count; /* the first range that ends behind `from` */
+    int64_t low = 0, high = count; /* the first range that ends after `from` */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (range[middle].to > from)

@@ -72,7 +72,7 @@ def sections(file):
 
 
 def blocks(file, title):
-    """What a file shows under a title: the word behind each fence, and the lines."""
+    """What a file shows under a title: the word after each fence, and the lines."""
     return [block for name, body in sections(file) if name == title for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
 
 

@@ -124,7 +124,7 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Moves *at down to just in front of the next statement over its nest, when nothing between minds; false when it stays. */
+/* Moves *at down to just before the next statement over its nest, when nothing between minds; false when it stays. */
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;

@@ -1,6 +1,6 @@
 /* From the graph to loops. Every run-time axis of the output becomes a loop: the last of them, the queries, in tiles whose rows are the lanes; the
-   others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a statement: in
-   front of the loop over keys when it does not depend on them, inside it when it runs over them, behind it when it needs their sums.
+   others one at a time. One more run-time axis, the keys, is summed over: it becomes an inner loop in tiles. A value is a tile and a statement:
+   before the loop over keys when it does not depend on them, inside it when it runs over them, after it when it needs their sums.
    A sum over keys that no query takes part in is a state. Keys come in chunks, counted from key 0, and chunks in windows: the chunks of a window are
    summed in parallel, each from zero into a slot of its own; then the slots are folded, in order, into a tile that all threads share, each element by
    one thread; and where queries want the state before their chunk, the fold leaves that in the chunk's slot, and the chunks' queries follow in
@@ -31,7 +31,7 @@ struct lowering {
     bool *zero;              /* or 0 */
     enum stage *stage;
     struct stmt **end, **before, **inside; /* where the next statement goes */
-    struct stmt **begin, **fold;           /* the same, of states: in front of the windows, behind the chunks of one */
+    struct stmt **begin, **fold;           /* the same, of states: before the windows, after the chunks of one */
 };
 
 static bool run_time(const struct lowering *x, int axis)
@@ -462,7 +462,7 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Keys are summed for the chunk behind their own. */
+/* Keys are summed for the chunk after their own. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk), *next = expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL);
@@ -473,7 +473,7 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
-/* The first query whose last key is `least` or one behind it; it may be negative. Last keys do not fall from query to query. */
+/* The first query whose last key is `least` or one after it; it may be negative. Last keys do not fall from query to query. */
 static const struct expr *first_query(const struct lowering *x, const struct expr *last, const struct expr *least)
 {
     const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, x->lane);
@@ -506,13 +506,13 @@ static void query_loops(struct lowering *x, struct stmt ***at, const bool *open,
         }
         struct stmt *loop = loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tile_q : 1);
         loop->parallel = parallel;
-        if (first == *at) *at = inner; /* behind the outermost */
+        if (first == *at) *at = inner; /* after the outermost */
         inner = &loop->body;
     }
     *inner = body;
 }
 
-/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes behind it. */
+/* Three lists, joined to the body of the queries' loop: what comes before the loop over keys, its body, and what comes after it. */
 static struct stmt *query_body(struct lowering *x)
 {
     struct stmt **before = new_list(x), **inside = new_list(x), **after = new_list(x);

@@ -32,7 +32,7 @@ static bool never_negative(const struct stmt *s, const struct expr *e, const str
     }
 }
 
-/* Whether the statements in front of `end` leave no negative element in the tile. */
+/* Whether the statements before `end` leave no negative element in the tile. */
 static bool holds_weights(const struct stmt *s, const struct stmt *end, const struct ref *tile)
 {
     bool holds = false;
@@ -96,7 +96,7 @@ static bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, 
     return true;
 }
 
-/* A sum over the tile's keys of values times weights: a copy of each, the latter in front of the product, at *at. */
+/* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. */
 static bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth)
 {
     struct stmt *dot = *at;

@@ -1,5 +1,5 @@
 /* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles that are never alive at one
-   time share memory; shared ones, and those of a chunk's slot, each behind the other. What one statement alone makes and uses stays in registers. */
+   time share memory; shared ones, and those of a chunk's slot, one after the other. What one statement alone makes and uses stays in registers. */
 #include "../compiler.h"
 
 struct placing {
@@ -39,7 +39,7 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* A tile that one turn of a loop leaves for the next, or for what is behind the loop, is alive in all of it. `now` is the loop's first statement. */
+/* A tile that one turn of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now` is the loop's first statement. */
 static int stretch(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {

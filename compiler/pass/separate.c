@@ -226,7 +226,7 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return expr_bind(x->m, n->factor[side], with);
     }
     case NODE_DECAY: {
-        /* no key comes before the first chunk, and a query in front of all keys would be as far from it as it likes */
+        /* no key comes before the first chunk, and a query before all keys would be as far from it as it likes */
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : query_position(x);
         const struct expr *steps = side == KEY ? make(x, EXPR_SUB, x->end[KEY], own) : make(x, EXPR_SUB, own, x->end[QUERY]);
         if (side == QUERY) steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
@@ -348,7 +348,7 @@ static const struct expr *without_ids(struct separation *x, const struct expr *w
     return a && b ? make(x, EXPR_AND, a, b) : a ? a : b;
 }
 
-/* Whether no query's last key lies behind the query. */
+/* Whether no query's last key lies after the query. */
 static bool not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
 {
     int64_t distance;
@@ -357,7 +357,7 @@ static bool not_ahead(const struct separation *x, const struct expr *last, const
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
-/* The last key that a query sees, where it sees all up to that and a query behind it as many or more; NULL for any other region. */
+/* The last key that a query sees, where it sees all up to that and a query after it as many or more; NULL for any other region. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -436,7 +436,7 @@ static bool prefix_region(const struct separation *x, const struct expr **where,
     if (!found) return false;
     bool all_alike = !expr_has(found, EXPR_INDEX);
     *where = all_alike ? make(x, EXPR_LT, j, make(x, EXPR_ADD, found, one)) : make(x, EXPR_LE, j, found);
-    /* it may lie behind all keys, which no chunk does */
+    /* it may lie after all keys, which no chunk does */
     if (found != query_position(x)) found = make(x, EXPR_MIN, found, make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
     return true;
@@ -454,7 +454,7 @@ struct plan {
     const struct node *features;
     const struct expr *near, *last; /* the weight within a chunk; where the region of a query ends, or NULL */
     const struct expr *region;      /* NULL: everything */
-    int64_t reach, ahead; /* the chunks before a query's own that its state is of, 0: all of them; those behind it that are met, -1: not its whole own */
+    int64_t reach, ahead; /* the chunks before a query's own that its state is of, 0: all of them; those after it that are met, -1: not its whole own */
     int users, user[MAX_OPERANDS];
 };
 
@@ -512,7 +512,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return x->weight++;
 }
 
-/* Puts `v` in front of value *at, which moves on; returns the new value's number. */
+/* Puts `v` before value *at, which moves on; returns the new value's number. */
 static int insert_before(struct graph *g, int *at, struct value v)
 {
     graph_insert(g, *at, v);
@@ -554,9 +554,9 @@ static bool make_plan(struct separation *x, struct plan *plan)
     } else if (!prefix_region(x, &plan->region, &plan->last))
         return none(x, "its mask has no carried state ('none', 'causal', 'prefix', 'block_window' and what these make have), for a state only takes keys in") !=
                NULL;
-    if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies behind it */
+    if (x->id[KEY]) { /* ids never fall: those before a query's chunk are no larger than its own, unless that chunk lies after it */
         if (!plan->last || !not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
-            return none(x, "its mask lets a query see keys of its own id behind it, and such a state is not carried") != NULL;
+            return none(x, "its mask lets a query see keys of its own id after it, and such a state is not carried") != NULL;
         plan->region = make(x, EXPR_AND, plan->region, make(x, EXPR_EQ, x->id[QUERY], x->id[KEY]));
     }
     x->last = plan->last;

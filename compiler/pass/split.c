@@ -42,7 +42,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             member[members++] = s;
             continue;
         }
-        /* goes in front of the loop: it may not depend on the members before it */
+        /* goes before the loop: it may not depend on the members before it */
         if (s->body) return 0;
         for (int m = 0; m < members; m++) {
             for (int k = 0; k < member[m]->assigns; k++)

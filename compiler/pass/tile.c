@@ -47,7 +47,7 @@ void pass_tile(struct compilation *c)
     /* a query has about three copies in work and its sum; half of the cache is theirs */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2) tile_q /= 2;
     int64_t tile_k = tile_q > 64 ? 144 : 288; /* the more, the less often sums leave their registers */
-    for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few, and fewer of them lie behind a short tile's queries */
+    for (int a = 0; a < c->graph->module->axes; a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
         if (axis->source != SIZE_CHUNKS) continue;
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;

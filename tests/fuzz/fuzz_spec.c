@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The byte of the text at a position, 0 behind its end. */
+/* The byte of the text at a position, 0 after its end. */
 static char byte_at(const char *text, size_t size, struct position at)
 {
     const char *s = text, *end = text + size;

@@ -175,7 +175,7 @@ def sdpa_rows(options, n):
 def flex_rows(options, n):
     heads = options.heads
     slopes = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
-    # Documents of 1/16, 3/16, 1/8, ... of the length, one behind the other.
+    # Documents of 1/16, 3/16, 1/8, ... of the length, one after the other.
     ends = np.cumsum([n // 16, 3 * n // 16, n // 8, n // 4, n // 16, 5 * n // 16])
     document = np.searchsorted(ends, np.arange(n), side='right').astype(np.int32)[None]
     ids = torch.from_numpy(document[0])

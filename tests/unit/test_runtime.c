@@ -451,7 +451,7 @@ int main(void)
         TEST(problem_sizes),  TEST(kernel_description), TEST(memory_and_time),   TEST(error_sentences), TEST(half)};
     int result = unit_tests_run("runtime", tests, sizeof tests / sizeof *tests);
     unlink(path);
-    if (rmdir(folder) != 0) { /* a temporary file was left behind */
+    if (rmdir(folder) != 0) { /* a temporary file was left */
         perror(folder);
         result = 1;
     }
