@@ -66,6 +66,7 @@ class Suite:
         parser.add_argument('attnc', help='the compiler under test')
         parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN (* and ? as in a shell)')
         parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
+        parser.add_argument('--times', action='store_true', help='say how long each case took')
         parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
         if more:
             more(parser)
@@ -78,6 +79,13 @@ class Suite:
 
     def case(self, name, function, *arguments):
         self.cases.append((name, function, arguments))
+
+    def timed(self, *case):
+        began = time.monotonic()
+        verdict, said = self.one(*case)
+        if self.options.times:
+            said = '%.2f s%s' % (time.monotonic() - began, ' ' + said if said else '')
+        return verdict, said
 
     def one(self, name, function, arguments):
         folder = os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
@@ -108,7 +116,7 @@ class Suite:
         began, live = time.monotonic(), sys.stderr.isatty()
         pool = concurrent.futures.ThreadPoolExecutor(max(1, self.options.jobs))
         try:
-            futures = {pool.submit(self.one, *case): case[0] for case in cases}
+            futures = {pool.submit(self.timed, *case): case[0] for case in cases}
             for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
                 verdict, said = future.result()
                 count[verdict] += 1
